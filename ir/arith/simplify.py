@@ -1,0 +1,290 @@
+"""The simplifier: children first, then the rules of the node's class until none applies.
+
+Sums are taken whole, so that a chain of any length costs linear time.  Rules live in
+`rules_*.py`; each says to which class of arithmetic it belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...dtype import DType
+from ..expr import (
+    Add,
+    And,
+    BinaryOp,
+    BufferLoad,
+    Call,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Let,
+    Mul,
+    Or,
+    Range,
+    Sub,
+    Var,
+    const,
+)
+from ..op import Op
+from ..types import PrimType
+from .linear import Linear, leaves, linear, rebuild
+from .rules import RULES
+
+if TYPE_CHECKING:
+    from .analyzer import Analyzer
+
+STEPS = 64
+"""How often rules may apply to one node before it is left as it is."""
+
+
+def simplify(ana: Analyzer, e: Expr) -> Expr:
+    """An expression of the same value; `e` itself where nothing applies."""
+    key = (id(e), ana.data)
+    found = ana.simplify_memo.get(key)
+    if found is not None:
+        return found[1]
+    memo = ana.simplify_memo
+    result = _sum(ana, e) if type(e) in _SUMS and _scalar_int(e) else _node(ana, e)
+    memo[key] = (e, result)
+    return result
+
+
+_SUMS = (Add, Sub, Mul)
+
+
+def _scalar_int(e: Expr) -> bool:
+    ty = e.ty
+    return isinstance(ty, PrimType) and ty.dtype.is_scalar and (ty.dtype.is_int or ty.dtype.is_uint)
+
+
+def _node(ana: Analyzer, e: Expr) -> Expr:
+    visit = _CHILDREN.get(type(e))
+    result = visit(ana, e) if visit is not None else _children(ana, e)
+    for _ in range(STEPS):
+        changed = apply_rules(ana, result)
+        if changed is None:
+            return result
+        if type(changed) in _SUMS or type(changed) not in RULES:
+            return simplify(ana, changed) if type(changed) in _SUMS else changed
+        result = changed
+    return result
+
+
+def apply_rules(ana: Analyzer, e: Expr) -> Expr | None:
+    """The result of the first rule that applies to this node, or None."""
+    rules = RULES.get(type(e))
+    if rules is None or not ana.keys.pure(e):
+        return None
+    for rule in rules:
+        result = rule.apply(ana, e)
+        if result is not None:
+            if ana.fired is not None:
+                ana.fired.add(rule.name)
+            return result
+    return None
+
+
+# children
+
+
+def _children(ana: Analyzer, e: Expr) -> Expr:
+    kind = type(e)
+    if not kind.fields or kind is Var or isinstance(e, IntImm):
+        return e
+    values, changed = [], False
+    for name in kind.fields:
+        old = getattr(e, name)
+        new = old if name in ("ty", "span", "op") else _child(ana, old)
+        changed = changed or new is not old
+        values.append(new)
+    return kind(*values) if changed else e
+
+
+def _child(ana: Analyzer, value: Any) -> Any:
+    if isinstance(value, Expr):
+        return simplify(ana, value) if isinstance(value.ty, PrimType) else _children(ana, value)
+    if type(value) is tuple:
+        items = [_child(ana, v) for v in value]
+        for old, new in zip(value, items, strict=True):
+            if old is not new:
+                return tuple(items)
+        return value
+    if isinstance(value, Range):
+        low, extent = simplify(ana, value.min), simplify(ana, value.extent)
+        return value if low is value.min and extent is value.extent else Range(low, extent, value.span)
+    return value
+
+
+def _load(ana: Analyzer, e: BufferLoad) -> Expr:
+    with ana.mode(data=False):
+        return _children(ana, e)
+
+
+def _and(ana: Analyzer, e: And) -> Expr:
+    a = simplify(ana, e.a)
+    with ana.assume(a):
+        b = simplify(ana, e.b)
+    return e if a is e.a and b is e.b else And(a, b)
+
+
+def _or(ana: Analyzer, e: Or) -> Expr:
+    a = simplify(ana, e.a)
+    with ana.assume(a, truth=False):
+        b = simplify(ana, e.b)
+    return e if a is e.a and b is e.b else Or(a, b)
+
+
+def _let(ana: Analyzer, e: Let) -> Expr:
+    value = simplify(ana, e.value)
+    ana.bind_value(e.var, value)
+    body = simplify(ana, e.body)
+    return e if value is e.value and body is e.body else Let(e.var, value, body)
+
+
+def _call(ana: Analyzer, e: Call) -> Expr:
+    if not isinstance(e.op, Op) or e.op.name != "prim.if_then_else":
+        return _children(ana, e)
+    # only the branch taken is evaluated, so each may rely on the condition
+    cond = simplify(ana, e.args[0])
+    with ana.assume(cond):
+        then = simplify(ana, e.args[1])
+    with ana.assume(cond, truth=False):
+        other = simplify(ana, e.args[2])
+    args = (cond, then, other)
+    same = cond is e.args[0] and then is e.args[1] and other is e.args[2]
+    return e if same else e.replace(args=args)
+
+
+_CHILDREN: dict[type, Callable[[Analyzer, Any], Expr]] = {
+    BufferLoad: _load,
+    And: _and,
+    Or: _or,
+    Let: _let,
+    Call: _call,
+}
+
+
+# sums
+
+
+def _sum(ana: Analyzer, e: Expr) -> Expr:
+    """The canonical form of a sum: like terms joined, the constant last (class RING)."""
+    total = Linear()
+    table: dict[int, Expr] = {}
+    for scale, leaf in leaves(e):
+        new = _product(ana, leaf) if type(leaf) is Mul else simplify(ana, leaf)
+        table[id(leaf)] = new
+        total.add(linear(ana, new, ring=True), scale)
+    if all(ana.keys.pure(new) for new in table.values()):
+        join_quotients(ana, total)
+        wraps = ana.wraps(e)
+        result = rebuild(total, e.dtype, wraps)
+        leading_constant = type(e) is Add and type(e.a) is IntImm
+        if result is not None and ana.keys.same(result, e) and not leading_constant:
+            return e
+        if result is not None and (ana.data or not ana.strict or _stays_inside(ana, result)):
+            if ana.fired is not None:
+                ana.fired.add("sum")
+            return result
+    return _retree(e, table)
+
+
+def _product(ana: Analyzer, e: Mul) -> Expr:
+    a, b = simplify(ana, e.a), simplify(ana, e.b)
+    if type(a) is IntImm or type(b) is IntImm:
+        return Mul(b, a) if type(a) is IntImm else Mul(a, b)
+    return e if a is e.a and b is e.b else Mul(a, b)
+
+
+def _retree(e: Expr, table: dict[int, Expr]) -> Expr:
+    """The sum with its leaves replaced, its shape kept, constants folded where that is exact."""
+    found = table.get(id(e))
+    if found is not None:
+        return found
+    if type(e) is IntImm or not isinstance(e, BinaryOp):
+        return e
+    a, b = _retree(e.a, table), _retree(e.b, table)
+    folded = _fold(type(e), a, b, e.dtype)
+    if folded is not None:
+        return folded
+    return e if a is e.a and b is e.b else type(e)(a, b)
+
+
+def _fold(kind: type, a: Expr, b: Expr, dtype: DType) -> Expr | None:
+    if type(a) is IntImm and type(b) is IntImm:
+        x, y = a.value, b.value
+        value = x + y if kind is Add else x - y if kind is Sub else x * y
+        return const(value, dtype) if dtype.min_value <= value <= dtype.max_value else None
+    if type(b) is IntImm and b.value == (1 if kind is Mul else 0):
+        return a
+    if type(a) is IntImm and kind is not Sub and a.value == (1 if kind is Mul else 0):
+        return b
+    return None
+
+
+def _stays_inside(ana: Analyzer, e: Expr) -> bool:
+    """Whether no intermediate value of the sum can overflow, given that the sum itself does not."""
+    return not isinstance(e, BinaryOp) or type(e) not in _SUMS or (_inside(ana, e.a) and _inside(ana, e.b))
+
+
+def _inside(ana: Analyzer, e: Expr) -> bool:
+    from .bounds import dtype_bound, exact_bound
+
+    if type(e) not in _SUMS:
+        return True
+    own, bound = dtype_bound(e), exact_bound(ana, e)
+    return own.min <= bound.min and bound.max <= own.max and _stays_inside(ana, e)
+
+
+def join_quotients(ana: Analyzer, total: Linear) -> None:
+    """`x // c * c + x % c` becomes x, `x % (a*b) // a * a + x % a` becomes `x % (a*b)` (class RING)."""
+    if len(total.terms) < 2:
+        return
+    for _ in range(len(total.terms)):
+        if not _join_one(ana, total):
+            return
+
+
+def _join_one(ana: Analyzer, total: Linear) -> bool:
+    for key, (coeff, term) in total.terms.items():
+        if type(term) is not FloorMod or type(term.b) is not IntImm:
+            continue
+        divisor = term.b.value
+        if divisor <= 0:
+            continue
+        for other, (scale, quotient) in total.terms.items():
+            if (
+                type(quotient) is not FloorDiv
+                or type(quotient.b) is not IntImm
+                or quotient.b.value != divisor
+                or scale != coeff * divisor
+            ):
+                continue
+            whole = _dividend(ana, quotient.a, term.a, divisor)
+            if whole is not None:
+                del total.terms[key]
+                del total.terms[other]
+                total.add(linear(ana, whole, ring=True), coeff)
+                if ana.fired is not None:
+                    ana.fired.add("join-quotient")
+                return True
+    return False
+
+
+def _dividend(ana: Analyzer, x: Expr, y: Expr, divisor: int) -> Expr | None:
+    """x, if its remainder by `divisor` is that of y."""
+    if ana.keys.same(x, y):
+        return x
+    if type(x) is FloorMod and type(x.b) is IntImm and x.b.value > 0 and x.b.value % divisor == 0:
+        if ana.keys.same(x.a, y):
+            return x
+    rest = linear(ana, x).minus(linear(ana, y))
+    if not ana.wraps(x) and rest.const % divisor == 0:
+        for coeff in rest.coeffs():
+            if coeff % divisor:
+                return None
+        return x
+    return None
