@@ -1,0 +1,229 @@
+"""Building a module from a class: statements first, then all signatures, then the bodies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import Diagnostic, suggest
+from ..grammar import tree as S
+from ..ir import BaseFunc, Expr, ExternFunc, FuncType, GlobalVar, IRModule
+from ..node import Attrs
+from .builder import Builder, attr_value
+from .decorator import Decorator
+from .expr import call_value, evaluate
+from .faults import Fault, Poisoned, describe, fault
+from .function import FunctionJob
+from .names import Outer
+from .stmt import target_names
+from .values import ModuleRef, Symbol, set_active_builder
+from .words_ir import NamedExtern
+
+_set_ty = Expr.__dict__["ty"].__set__
+
+
+class ModuleNames(Outer):
+    """The names of a class body: its own first, then those around it."""
+
+    def __init__(self, outer: Outer) -> None:
+        self.outer = outer
+        self.own: dict[str, Any] = {}
+
+    def find(self, name: str) -> Any:
+        """What the class defines, else what the name means outside."""
+        if name in self.own:
+            return self.own[name]
+        return self.outer.find(name)
+
+    def known(self) -> list[str]:
+        """All names."""
+        return [*self.own, *self.outer.known()]
+
+
+class ModuleJob:
+    """One class on its way to an IRModule."""
+
+    def __init__(
+        self,
+        node: S.ClassDef,
+        outer: Outer,
+        diagnostics: list[Diagnostic],
+        *,
+        live: bool,
+        options: dict[str, Any],
+        source: str = "",
+    ) -> None:
+        self.node = node
+        self.names = ModuleNames(outer)
+        self.diagnostics = diagnostics
+        self.live = live
+        self.options = options
+        self.source = source
+        self.functions: dict[str, Any] = {}
+        self.global_vars: dict[str, GlobalVar] = {}
+        self.attrs: dict[str, Any] = {}
+        self.infos: dict[str, tuple[Any, ...]] = {}
+        self.jobs: list[tuple[str, FunctionJob]] = []
+        self.builder = Builder(self.names, diagnostics, live=live)
+        self.builder.module = self
+
+    def build(self) -> IRModule | None:
+        """The module, or None when there are faults."""
+        faults = len(self.diagnostics)
+        before = set_active_builder(self.builder)
+        try:
+            self.names.own[self.node.name] = ModuleRef(self.node.name, self.global_vars)
+            definitions = [s for s in self.node.body if isinstance(s, S.FunctionDef)]
+            for stmt in self.node.body:
+                if not isinstance(stmt, S.FunctionDef):
+                    self._guard(self._statement, stmt)
+            for one in definitions:
+                self._guard(self._declare, one)
+            for _, job in self.jobs:
+                self._declare_signature(job)
+            for name, job in self.jobs:
+                made = job.complete()
+                if made is not None:
+                    self.functions[name] = made
+                    _set_ty(self.global_vars[name], made.ty)
+        finally:
+            set_active_builder(before)
+        if any(d.severity == "error" for d in self.diagnostics[faults:]):
+            return None
+        table: dict[GlobalVar, BaseFunc] = {self.global_vars[n]: f for n, f in self.functions.items()}
+        return IRModule(table, Attrs(self.attrs), Attrs(self.infos), self.node.span)
+
+    def _guard(self, run: Any, stmt: Any) -> None:
+        self.builder.guard(lambda: run(stmt), stmt.span)
+
+    def _statement(self, stmt: S.SStmt) -> None:
+        if isinstance(stmt, S.Comment | S.Blank) or isinstance(stmt, S.KeywordStmt) and stmt.word == "pass":
+            return
+        if isinstance(stmt, S.ExprStmt):
+            if not isinstance(stmt.value, S.Constant):
+                evaluate(self.builder, stmt.value)
+            return
+        if isinstance(stmt, S.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], S.Name):
+            name = stmt.targets[0].id
+            value = (
+                call_value(self.builder, stmt.value)
+                if isinstance(stmt.value, S.CallExpr)
+                else evaluate(self.builder, stmt.value)
+            )
+            self.define(name, value, stmt)
+            return
+        if isinstance(stmt, S.Unsupported) and stmt.kind == "Error":
+            raise Poisoned
+        raise fault("unsupported-statement", "this statement is not possible in a module's class", stmt.span)
+
+    def define(self, name: str, value: Any, stmt: Any) -> None:
+        """Add what an assignment of the class defines: an extern function, a symbol, a value."""
+        if isinstance(value, NamedExtern):
+            self._new_global(value.name, None, stmt)
+            self.functions[value.name] = value.func
+        elif isinstance(value, ExternFunc):
+            self._new_global(name, value.ty if isinstance(value.ty, FuncType) else None, stmt)
+            self.functions[name] = value
+        elif isinstance(value, BaseFunc):
+            self._new_global(name, value.ty if isinstance(value.ty, FuncType) else None, stmt)
+            self.functions[name] = value
+        else:
+            self.names.own[name] = value
+
+    def _new_global(self, name: str, ty: Any, stmt: Any) -> GlobalVar:
+        if name in self.global_vars:
+            raise fault("duplicate-function", f"the module has two functions called `{name}`", stmt.span)
+        made = GlobalVar(name) if ty is None else GlobalVar(name, ty)
+        self.global_vars[name] = made
+        self.names.own[name] = made
+        return made
+
+    def _declare(self, node: S.FunctionDef) -> None:
+        decorator = function_decorator(self.builder, node)
+        if decorator.kind in ("macro", "inline"):
+            from .macros import define_macro
+
+            self.names.own[node.name] = define_macro(self.builder, node, decorator)
+            return
+        if decorator.kind != "prim_func":
+            raise unsupported_decorator(decorator, node)
+        options = {**decorator.options}
+        name = str(options.get("name", node.name))
+        self._new_global(name, None, node)
+        self.names.own[node.name] = self.global_vars[name]
+        if self.options.get("s_tir"):
+            options.setdefault("s_tir", True)
+        job = FunctionJob(
+            node, self.names, self.diagnostics, live=self.live, options=options, source=self.source
+        )
+        self.jobs.append((name, job))
+
+    def _declare_signature(self, job: FunctionJob) -> None:
+        ty = job.declare()
+        if ty is not None:
+            _set_ty(self.names.own[job.node.name], ty)
+
+    # the words of `I`
+
+    def set_attrs(self, attrs: Any, allow_overwrite: bool) -> None:
+        """`I.module_attrs({...})`. Raises a Fault for a key given twice."""
+        if not isinstance(attrs, dict | Attrs):
+            raise fault(
+                "invalid-argument", f"attributes are a dictionary, not {describe(attrs)}", self.builder.span
+            )
+        for key, value in attrs.items():
+            if key in self.attrs and not allow_overwrite:
+                raise fault(
+                    "duplicate-declaration", f"the module attribute `{key}` is given twice", self.builder.span
+                )
+            self.attrs[str(key)] = attr_value(value)
+
+    def set_infos(self, infos: Any) -> None:
+        """`I.module_global_infos({name: [infos]})`."""
+        if not isinstance(infos, dict | Attrs):
+            raise fault(
+                "invalid-argument", f"global infos are a dictionary, not {describe(infos)}", self.builder.span
+            )
+        for key, values in infos.items():
+            self.infos[str(key)] = tuple(values) if isinstance(values, list | tuple) else (values,)
+
+
+def function_decorator(b: Builder, node: S.FunctionDef) -> Decorator:
+    """The decorator of a function definition. Raises a Fault when it has none of ours, or several."""
+    if not node.decorators:
+        raise fault(
+            "undecorated",
+            f"the function `{node.name}` has no decorator",
+            node.span,
+            help=("put `@T.prim_func` above it",),
+        )
+    found: list[Decorator] = []
+    for one in node.decorators:
+        value = evaluate(b, one)
+        if isinstance(value, Decorator):
+            found.append(value)
+        else:
+            raise fault(
+                "unknown-decorator",
+                f"{describe(value)} is no decorator of the language",
+                one.span,
+                help=("functions take `@T.prim_func`, `@T.macro`, `@T.inline` or `@T.jit`",),
+            )
+    if len(found) > 1:
+        raise fault("unknown-decorator", f"`{node.name}` has several decorators", node.span)
+    return found[0]
+
+
+def unsupported_decorator(decorator: Decorator, node: Any) -> Fault:
+    """The fault for a decorator that does not belong here or is not supported yet."""
+    if decorator.unsupported is not None:
+        found = decorator.unsupported
+        return Fault(Diagnostic("unsupported", found.message, node.span, notes=found.notes, help=found.help))
+    return fault(
+        "unknown-decorator",
+        f"`{decorator.script_name}` does not decorate this",
+        node.span,
+        help=suggest(decorator.script_name, ("T.prim_func", "I.ir_module")),
+    )
+
+
+__all__ = ["ModuleJob", "Symbol", "function_decorator", "target_names", "unsupported_decorator"]
