@@ -1,0 +1,45 @@
+"""From a scheduled program to the loops that a back end emits."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..ir import IRModule, PrimFunc
+from ..node import runs_deep
+from . import s_tir, tirx  # noqa: F401  the passes register themselves on import
+from .registry import Pass, get_pass
+
+CPU_PIPELINE: Final[tuple[Pass, ...]] = (
+    get_pass("s_tir.CanonicalizeLoop"),
+    get_pass("s_tir.PlanAndUpdateBufferAllocationLocation"),
+    get_pass("s_tir.LowerInitBlock"),
+    get_pass("s_tir.ConvertBlocksToOpaque"),
+    get_pass("s_tir.CompactBufferAllocation"),
+    get_pass("s_tir.LowerMatchBuffer"),
+    get_pass("s_tir.LowerOpaqueBlock"),
+    get_pass("tirx.LowerVirtualThread"),
+    get_pass("tirx.RemoveHints"),
+    get_pass("tirx.StmtSimplify"),
+    get_pass("tirx.FlattenBuffer"),
+    get_pass("tirx.VectorizeLoop"),
+    get_pass("tirx.UnrollLoop"),
+    get_pass("tirx.StmtSimplify"),
+    get_pass("tirx.RemoveNoOp"),
+)
+"""What turns a program into loops for the back ends `llvm` and `python`, in order."""
+
+
+@runs_deep
+def lower(mod: IRModule | PrimFunc, target: Any = None) -> IRModule:
+    """The module in lowered form for the target (default: the CPU).
+
+    Afterwards there are no blocks; every access has one index, scalar or vector; loops are serial
+    or parallel; parameters keep their types, and where they are accessed the body starts with flat
+    aliases of them; sizes are free variables that the parameters' types define.
+    Raises PassError where the program cannot be brought into that form.
+    """
+    if isinstance(mod, PrimFunc):
+        mod = IRModule.from_expr(mod)
+    for one in CPU_PIPELINE:
+        mod = one(mod)
+    return mod

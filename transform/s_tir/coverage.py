@@ -1,0 +1,269 @@
+"""Whether what a loop's iteration reads of a buffer was written in that same iteration."""
+
+from __future__ import annotations
+
+from ...ir import (
+    AllocBuffer,
+    Bind,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    Call,
+    DeclBuffer,
+    Expr,
+    For,
+    IfThenElse,
+    IntImm,
+    IterVar,
+    Let,
+    Op,
+    PrimType,
+    Ramp,
+    Range,
+    SBlock,
+    SBlockRealize,
+    SeqStmt,
+    Stmt,
+    Var,
+    While,
+    const,
+)
+from ...ir.arith import Analyzer, Linear
+from ...ir.arith.intset import IntervalSet, eval_set
+from ...ir.visitor import Visitor, substitute, walk
+from ..common import plus, times
+from ..loops import jumps_out
+
+Box = tuple[tuple[Expr, Expr], ...]
+
+
+class NotCoveredError(Exception):
+    """Something is read that this iteration may not have written, or may not be seen to."""
+
+
+def reads_own_writes(body: Stmt, buffer: Var, ana: Analyzer) -> bool:
+    """Whether every read of the buffer in the statement is of cells that it has written before.
+
+    `ana` knows the variables around.  False says only that it could not be shown.
+    """
+    try:
+        _Coverage(buffer, ana).run(body)
+    except NotCoveredError:
+        return False
+    return True
+
+
+class _Coverage(Visitor):
+    """Goes through statements in order, keeping boxes of cells that are certainly written."""
+
+    def __init__(self, buffer: Var, ana: Analyzer) -> None:
+        self.buffer, self.ana = buffer, ana
+        self.written: list[Box] = []
+        self.axes: dict[Var, Expr] = {}
+        self.domain: dict[Var, IntervalSet] = {}
+
+    def run(self, stmt: Stmt) -> None:
+        self.visit(stmt)
+
+    def _uncertain(self, *stmts: Stmt | None) -> None:
+        """Statements that may not run, or not to their end: what they write does not count."""
+        for stmt in stmts:
+            if stmt is not None:
+                kept = list(self.written)
+                self.visit(stmt)
+                self.written = kept
+
+    # accesses
+
+    def visit_Var(self, var: Var) -> None:
+        if var is self.buffer:
+            raise NotCoveredError
+
+    def visit_BufferLoad(self, e: BufferLoad) -> None:
+        for index in e.indices:
+            self.visit(index)
+        if e.buffer is self.buffer and not self._covered([self._ends(i) for i in e.indices]):
+            raise NotCoveredError
+
+    def visit_BufferRegion(self, e: BufferRegion) -> None:
+        if e.buffer is self.buffer:
+            raise NotCoveredError
+
+    def _ends(self, index: Expr) -> tuple[Expr, Expr] | None:
+        index = substitute(index, self.axes) if self.axes else index
+        if isinstance(index, Ramp):
+            if not isinstance(index.lanes, IntImm) or not isinstance(index.stride, IntImm):
+                return None
+            last = plus(index.base, times(index.stride, const(index.lanes.value - 1, index.stride.dtype)))
+            return (index.base, last) if index.stride.value > 0 else (last, index.base)
+        return (index, index) if index.dtype.is_scalar else None
+
+    def _covered(self, ends: list[tuple[Expr, Expr] | None]) -> bool:
+        known = [e for e in ends if e is not None]
+        if len(known) < len(ends):
+            return False
+        for box in self.written:
+            if all(self._within(e, side) for e, side in zip(known, box, strict=True)):
+                return True
+        return False
+
+    def _within(self, inner: tuple[Expr, Expr], outer: tuple[Expr, Expr]) -> bool:
+        low, high = self.ana.linear(inner[0]), self.ana.linear(inner[1])
+        first, last = self.ana.linear(outer[0]), self.ana.linear(outer[1])
+        return self.ana.never_positive(first.minus(low)) and self.ana.never_positive(high.minus(last))
+
+    def visit_BufferStore(self, stmt: BufferStore) -> None:
+        self.visit(stmt.value)
+        for index in stmt.indices:
+            self.visit(index)
+        if stmt.buffer is not self.buffer:
+            return
+        sides = [self._ends(i) for i in stmt.indices]
+        for index, side in zip(stmt.indices, sides):
+            if side is None or (isinstance(index, Ramp) and not _is_one(index.stride)):
+                return
+        self.written.append(tuple([s for s in sides if s is not None]))
+
+    # statements
+
+    def visit_SeqStmt(self, stmt: SeqStmt) -> None:
+        for s in stmt.seq:
+            self.visit(s)
+
+    def visit_For(self, loop: For) -> None:
+        self.visit(loop.min)
+        self.visit(loop.extent)
+        if loop.step is not None or jumps_out(loop.body):
+            self._uncertain(loop.body)
+            return
+        dom = Range(*[substitute(e, self.axes) for e in (loop.min, loop.extent)])
+        self.ana.bind(loop.loop_var, dom)
+        first = eval_set(dom.min, self.domain, self.ana)
+        end = IntervalSet.of_range(dom, self.ana).max
+        last = IntervalSet(None, None) if end is None else eval_set(end, self.domain, self.ana)
+        self.domain[loop.loop_var] = IntervalSet(first.min, last.max)
+        before = len(self.written)
+        self.visit(loop.body)
+        new = self.written[before:]
+        del self.written[before:]
+        for box in new:
+            whole = self._run_through(box, loop.loop_var, dom)
+            if whole is not None:
+                self.written.append(whole)
+
+    def _run_through(self, box: Box, var: Var, dom: Range) -> Box | None:
+        """The box of all iterations, if it has no holes."""
+        moving = [k for k, side in enumerate(box) if any(self._factor(e, var) != 0 for e in side)]
+        if not moving:
+            return box if self.ana.bound(dom.extent).min >= 1 else None
+        if len(moving) > 1:
+            return None
+        k = moving[0]
+        low, high = box[k]
+        factor, other = self._factor(low, var), self._factor(high, var)
+        length = self.ana.linear(high).minus(self.ana.linear(low))
+        if (
+            factor is None
+            or factor != other
+            or factor <= 0
+            or not length.is_const
+            or factor > length.const + 1
+        ):
+            return None
+        last = IntervalSet.of_range(dom, self.ana).max
+        if last is None:
+            return None
+        side = (substitute(low, {var: dom.min}), self.ana.simplify(substitute(high, {var: last})))
+        return (*box[:k], side, *box[k + 1 :])
+
+    def _factor(self, e: Expr, var: Var) -> int | None:
+        """What the variable is multiplied by in the sum; None where it occurs in another way."""
+        total: Linear = self.ana.linear(e)
+        factor: int | None = 0
+        for coeff, term in total.terms.values():
+            if term is var:
+                factor = coeff
+            elif var in _variables(term):
+                return None
+        return factor
+
+    def visit_While(self, stmt: While) -> None:
+        self.visit(stmt.condition)
+        self._uncertain(stmt.body)
+
+    def visit_IfThenElse(self, stmt: IfThenElse) -> None:
+        self.visit(stmt.condition)
+        cond = substitute(stmt.condition, self.axes)
+        with self.ana.mode(data=True), self.ana.assume(cond), self.ana.mode(data=False):
+            self._uncertain(stmt.then_case)
+        self._uncertain(stmt.else_case)
+
+    def visit_Call(self, e: Call) -> None:
+        if isinstance(e.op, Op) and e.op.name == "prim.if_then_else":
+            self.visit(e.args[0])
+            with self.ana.assume(substitute(e.args[0], self.axes)):
+                self.visit(e.args[1])
+            self.visit(e.args[2])
+            return
+        for arg in e.args:
+            self.visit(arg)
+
+    def visit_Bind(self, stmt: Bind) -> None:
+        self.visit(stmt.value)
+        if isinstance(stmt.value.ty, PrimType):
+            self.ana.bind(stmt.var, substitute(stmt.value, self.axes))
+
+    def visit_Let(self, e: Let) -> None:
+        self.visit(e.value)
+        self.visit(e.body)
+
+    def visit_AllocBuffer(self, stmt: AllocBuffer) -> None:
+        pass
+
+    def visit_DeclBuffer(self, stmt: DeclBuffer) -> None:
+        self.visit(stmt.data)
+
+    def visit_SBlockRealize(self, realize: SBlockRealize) -> None:
+        for value in realize.iter_values:
+            self.visit(value)
+        self.visit(realize.predicate)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+            self.axes[axis.var] = substitute(value, self.axes)
+        predicate = substitute(realize.predicate, self.axes)
+        if isinstance(predicate, IntImm) and predicate.value:
+            self.visit(realize.block)
+            return
+        with self.ana.assume(predicate):
+            self._uncertain(realize.block)
+
+    def visit_SBlock(self, block: SBlock) -> None:
+        for match in block.match_buffers:
+            if match.source.buffer is self.buffer:
+                raise NotCoveredError
+        if block.init is not None:
+            if self._starts_inside(block):
+                self.visit(block.init)
+            else:
+                self._uncertain(block.init)
+        self.visit(block.body)
+
+    def _starts_inside(self, block: SBlock) -> bool:
+        """Whether the loops inside bring every reduction axis to its start."""
+        for axis in block.iter_vars:
+            if axis.iter_type != IterVar.COMM_REDUCE:
+                continue
+            value = self.axes.get(axis.var)
+            if value is None or axis.dom is None:
+                return False
+            low = eval_set(value, self.domain, self.ana).min
+            if low is None or not self.ana.can_prove_equal(low, substitute(axis.dom.min, self.axes)):
+                return False
+        return True
+
+
+def _is_one(e: Expr) -> bool:
+    return isinstance(e, IntImm) and e.value == 1
+
+
+def _variables(e: Expr) -> set[Var]:
+    return {n for n in walk(e) if isinstance(n, Var)}

@@ -1,0 +1,23 @@
+"""Passes over plain loops."""
+
+from __future__ import annotations
+
+from . import (
+    flatten_buffer,
+    hints,
+    remove_no_op,
+    stmt_simplify,
+    thread_binding,
+    unroll,
+    vectorize,
+)
+
+__all__ = [
+    "flatten_buffer",
+    "hints",
+    "remove_no_op",
+    "stmt_simplify",
+    "thread_binding",
+    "unroll",
+    "vectorize",
+]

@@ -1,0 +1,34 @@
+"""Attributes that mean nothing to the target go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...ir import AttrStmt, PrimFunc
+from ...ir.visitor import Rewriter
+from ..registry import prim_func_pass
+
+MEANINGFUL = ("thread_extent", "virtual_thread")
+
+
+@prim_func_pass("tirx.RemoveHints")
+def remove_hints(func: PrimFunc) -> PrimFunc:
+    """Attribute statements are replaced by their bodies, but for those that define a thread axis.
+
+    before:
+        @T.prim_func
+        def f(A: T.Buffer((4,), "int32")):
+            with T.attr({"pragma_hint": 1}):
+                A[0] = 1
+
+    after:
+        @T.prim_func
+        def f(A: T.Buffer((4,), "int32")):
+            A[0] = 1
+    """
+    return _Hints()(func)  # type: ignore[no-any-return]
+
+
+class _Hints(Rewriter):
+    def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
+        return self.visit_fields(stmt) if stmt.attr_key in MEANINGFUL else self.visit(stmt.body)
