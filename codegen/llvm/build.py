@@ -1,0 +1,144 @@
+"""From a lowered module, or a cached one, to callables."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...errors import CodegenError, Diagnostic, InternalError
+from ...ir import IRModule, PrimFunc
+from . import cache, jit, layout
+from .arguments import Entry
+from .library import Library, make_callable
+from .signature import exported, signature
+
+if TYPE_CHECKING:
+    from .emit import Emitted
+
+
+class Compiled:
+    """All functions of a module for this process; the variant for overlapping arguments is made on demand.
+
+    `lower` gives the lowered module; it is asked only where the disk cache has no entry.
+    """
+
+    def __init__(
+        self, mod: IRModule, lower: Callable[[], IRModule], digest: str | None, checked: bool
+    ) -> None:
+        self._lower = lower
+        self._digest = digest
+        self._checked = checked
+        self._lock = threading.Lock()
+        self._overlapping: Library | None = None
+        self._lowered: IRModule | None = None
+        self.machine = jit.host()
+        self.library = Library(*self._object(False), spans=self.spans)
+        self.functions: dict[str, Callable[..., Any]] = {}
+        fast = layout.fast_calls_possible()
+        for name, func in exported(mod).items():
+            self.functions[name] = self._callable(name, func, fast)
+
+    def _callable(self, name: str, func: PrimFunc, fast: bool) -> Callable[..., Any]:
+        sig = signature(name, func)
+        entry = Entry(sig, self.library, self.overlapping)
+        slow = entry.slow
+        if not fast:
+            return slow
+        for what, value in (("slow", slow), ("fail", entry.fail)):
+            index = self.library.index(what, name)
+            if index is not None:
+                self.library.refer(index, value)
+        return make_callable(self.library, sig, slow, entry)
+
+    def lowered(self) -> IRModule:
+        """The lowered module."""
+        if self._lowered is None:
+            self._lowered = self._lower()
+        return self._lowered
+
+    def _object(self, overlapping: bool) -> tuple[bytes, dict[str, Any]]:
+        name = None
+        if self._digest is not None:
+            m = self.machine
+            parts = (
+                self._digest,
+                m.triple,
+                m.cpu,
+                m.features,
+                jit.versions(),
+                f"{self._checked} {overlapping}",
+            )
+            name = cache.key(*parts)
+            found = cache.load(name)
+            if found is not None:
+                return found
+        emitted = self._emit(overlapping)
+        image = self._compile(emitted)
+        if name is not None:
+            cache.store(name, image, emitted.meta)
+        return image, emitted.meta
+
+    def _compile(self, emitted: Emitted) -> bytes:
+        if not emitted.outside:
+            return jit.compile_object(emitted.text, self.machine)
+        # Intrinsics that the program names itself may be wrong, or unknown to this machine.
+        names = ", ".join(sorted(emitted.outside))
+        try:
+            if jit.survives(emitted.text, self.machine):
+                return jit.compile_object(emitted.text, self.machine)
+            reason = "it cannot be made into code for this machine"
+        except InternalError as err:
+            reason = err.diagnostics[0].message
+        raise CodegenError(Diagnostic("llvm-intrinsic", f"LLVM refuses a call of {names}: {reason}"))
+
+    def _emit(self, overlapping: bool) -> Emitted:
+        from .emit import emit_module  # not loaded where the cache has the code
+
+        return emit_module(self.lowered(), self.machine, checked=self._checked, overlapping=overlapping)
+
+    def overlapping(self) -> Library:
+        """The variant for arguments that share memory, compiled when first needed."""
+        with self._lock:
+            if self._overlapping is None:
+                library = Library(*self._object(True), spans=self.spans, overlapping=True)
+                for name in library.meta["functions"]:
+                    index = self.library.index("overlapping", name)
+                    if index is not None:
+                        self.library.code.set_pointer(index, library.code.address(f"lw.entry.{name}"))
+                self._overlapping = library
+            return self._overlapping
+
+    def spans(self, overlapping: bool) -> list[Any]:
+        """The place in the source of each reporting site, worked out when an error needs it."""
+        return self._emit(overlapping).spans
+
+    def text(self) -> str:
+        """The LLVM assembly."""
+        return self._emit(False).text
+
+    def assembly(self) -> str:
+        """The machine's assembly."""
+        return jit.assembly(self.text(), self.machine)
+
+
+_KEPT = 256
+_compiled: OrderedDict[tuple[str, str, bool], Compiled] = OrderedDict()
+_lock = threading.RLock()
+
+
+def compile_module(
+    mod: IRModule, lower: Callable[[], IRModule], digest: str, place: str, checked: bool
+) -> Compiled:
+    """The compiled module; the same one again for an equal digest and place. Several threads compile once."""
+    key = (digest, place, checked)
+    with _lock:
+        found = _compiled.get(key)
+        if found is None:
+            found = _compiled[key] = Compiled(mod, lower, digest, checked)
+            while len(_compiled) > _KEPT:
+                _compiled.popitem(last=False)
+        else:
+            _compiled.move_to_end(key)
+        return found

@@ -1,0 +1,171 @@
+"""Object code kept on disk: one file an entry, checksummed, private, bounded, safe to delete.
+
+`LOOPWRIGHT_CACHE_DIR` names another folder; `LOOPWRIGHT_CACHE=0` (or an empty folder name) turns
+the cache off.  Whatever goes wrong with the disk only costs time: nothing here raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+MAGIC = b"loopwright object 1\n"
+LIMIT_BYTES = 256 * 1024 * 1024
+_PER_SWEEP = 32
+_stores = 0
+
+
+def directory() -> Path | None:
+    """The folder of the cache, or None where it is off."""
+    if os.environ.get("LOOPWRIGHT_CACHE", "1").lower() in ("0", "off", "no", "false"):
+        return None
+    chosen = os.environ.get("LOOPWRIGHT_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
+    elif sys.platform == "darwin":
+        base = os.path.expanduser("~/Library/Caches")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(base) / "loopwright"
+
+
+def key(*parts: str) -> str:
+    """The name of an entry made from everything that decides about it."""
+    text = "\0".join([sources_digest(), *parts])
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+@functools.cache
+def sources_digest() -> str:
+    """A hash of the sources of the rooms that turn IR into code."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    digest = hashlib.blake2b(digest_size=20)
+    rooms = [os.path.join(root, room) for room in ("codegen", "transform", "ir", "schedule")]
+    for path in [*rooms, os.path.join(root, "dtype.py"), os.path.join(root, "target.py")]:
+        _add_sources(digest, path)
+    return digest.hexdigest()
+
+
+def _add_sources(digest: hashlib.blake2b, path: str) -> None:
+    try:
+        if path.endswith(".py"):
+            with open(path, "rb", buffering=0) as file:
+                digest.update(os.path.basename(path).encode() + b"\0" + file.read())
+            return
+        for name in sorted(os.listdir(path)):
+            if name.endswith(".py") or ("." not in name and name != "__pycache__"):
+                _add_sources(digest, os.path.join(path, name))
+    except OSError:
+        digest.update(b"absent")
+
+
+def load(name: str) -> tuple[bytes, dict[str, Any]] | None:
+    """The object code and data of an entry, or None where it is absent or damaged."""
+    folder = directory()
+    if folder is None:
+        return None
+    path = folder / name[:2] / name
+    try:
+        if not _ours(folder):
+            return None
+        data = path.read_bytes()
+    except OSError:
+        return None
+    found = _unpack(data)
+    if found is None:
+        _remove(path)
+        return None
+    try:
+        os.utime(path)
+    except OSError:
+        pass
+    return found
+
+
+def _ours(folder: Path) -> bool:
+    """Only a folder that nobody else can write to may give us code to run."""
+    if not hasattr(os, "getuid"):
+        return True
+    info = folder.stat()
+    return info.st_uid == os.getuid() and not info.st_mode & 0o022
+
+
+def _unpack(data: bytes) -> tuple[bytes, dict[str, Any]] | None:
+    head = len(MAGIC) + 32 + 8
+    if len(data) < head or not data.startswith(MAGIC):
+        return None
+    checksum = data[len(MAGIC) : len(MAGIC) + 32]
+    rest = data[len(MAGIC) + 32 :]
+    if hashlib.blake2b(rest, digest_size=32).digest() != checksum:
+        return None
+    size = int.from_bytes(rest[:8], "little")
+    try:
+        meta = json.loads(rest[8 : 8 + size])
+    except ValueError:
+        return None
+    return (rest[8 + size :], meta) if isinstance(meta, dict) else None
+
+
+def store(name: str, image: bytes, meta: dict[str, Any]) -> None:
+    """Keep an entry; readers see all of it or nothing."""
+    global _stores
+    folder = directory()
+    if folder is None:
+        return
+    text = json.dumps(meta).encode()
+    rest = len(text).to_bytes(8, "little") + text + image
+    data = MAGIC + hashlib.blake2b(rest, digest_size=32).digest() + rest
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _ours(folder):
+            return
+        place = folder / name[:2]
+        place.mkdir(mode=0o700, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, place / name)
+        except OSError:
+            _remove(Path(temporary))
+            return
+    except OSError:
+        return
+    _stores += 1
+    if _stores % _PER_SWEEP == 1:
+        sweep()
+
+
+def sweep(limit: int = LIMIT_BYTES) -> None:
+    """Remove the entries that were used longest ago until the rest is within the limit."""
+    folder = directory()
+    if folder is None:
+        return
+    entries = []
+    try:
+        for path in folder.glob("??/*"):
+            info = path.stat()
+            entries.append((info.st_mtime, info.st_size, path))
+    except OSError:
+        return
+    total = sum([size for _, size, _ in entries])
+    for _, size, path in sorted(entries):
+        if total <= limit:
+            break
+        _remove(path)
+        total -= size
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:
+        pass

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopwright.codegen import build, compiled
+from loopwright.codegen.llvm import build as llvm_build
+from loopwright.codegen.llvm import cache
+from loopwright.errors import DivisionError, IRError, OutOfBoundsError, Span, UnsupportedError
+from loopwright.ir import (
+    Add,
+    BufferLoad,
+    BufferStore,
+    BufferType,
+    FloorDiv,
+    For,
+    ForKind,
+    IRModule,
+    PrimFunc,
+    Return,
+    SBlock,
+    SBlockRealize,
+    Var,
+)
+
+
+def kernel(step: float = 1.0, name: str = "x", symbol: str | None = "shift") -> PrimFunc:
+    a = Var(name, BufferType("float32", (4, 8)))
+    i, j = Var("i", "int32"), Var("j", "int32")
+    store = BufferStore(a, Add(BufferLoad(a, [i, j]), step), [i, j])
+    body = For(i, 0, 4, ForKind.SERIAL, For(j, 0, 8, ForKind.VECTORIZED, store))
+    return PrimFunc([a], body, None, {} if symbol is None else {"global_symbol": symbol})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LOOPWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("LOOPWRIGHT_CACHE", raising=False)
+    monkeypatch.setattr(llvm_build, "_compiled", type(llvm_build._compiled)())
+    return tmp_path / "cache"
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.glob("??/*"))
+
+
+def ones() -> np.ndarray:
+    return np.ones((4, 8), np.float32)
+
+
+def test_modules_functions_and_sources() -> None:
+    mod = build(
+        IRModule({"one": kernel(symbol="one"), "two": kernel(2.0, symbol="two"), "own": kernel(symbol=None)})
+    )
+    assert mod.kind == "llvm" and set(mod.functions) == {"one", "two"}
+    x = ones()
+    mod["one"](x)
+    mod["two"](x)
+    assert (x == 4).all()
+    assert "fadd contract <8 x float>" in mod.source("llvm")
+    assert "lw.py.one" in mod.source("asm")
+    assert mod.time("one", x, number=2, repeat=1).mean > 0
+    with pytest.raises(LookupError, match="three"):
+        mod["three"]
+
+
+def test_private_functions_alone_are_main() -> None:
+    x = ones()
+    build(kernel(symbol=None))["main"](x)
+    assert (x == 2).all()
+
+
+def test_what_cannot_be_built() -> None:
+    with pytest.raises(UnsupportedError, match="`cuda`"):
+        build(kernel(), "cuda")
+    with pytest.raises(IRError, match="a str cannot be built"):
+        build("def f(): ...")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no function that could be called"):
+        build(IRModule({"f": kernel(symbol=None)}))
+
+
+def test_blocks_are_lowered() -> None:
+    a = Var("a", BufferType("int32", (4,)))
+    i = Var("i", "int32")
+    block = SBlock([], [], [], "b", BufferStore(a, i, [i]))
+    func = PrimFunc(
+        [a],
+        For(i, 0, 4, "serial", SBlockRealize([], True, block)),
+        None,
+        {"global_symbol": "f", "s_tir": True},
+    )
+    x = np.zeros(4, np.int32)
+    build(func)["f"](x)
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_decorated_functions_compile_once_and_keep_the_result() -> None:
+    f = kernel(3.0)
+    x = ones()
+    f(x)
+    assert (x == 4).all()
+    assert compiled(f) is compiled(f)
+    f(x=x)
+    assert (x == 7).all()
+    assert not hasattr(f.replace(), "compiled")
+
+
+def test_first_calls_of_a_function_from_threads(folder: Path) -> None:
+    f = kernel(5.0)
+    arrays = [ones() for _ in range(6)]
+    threads = [threading.Thread(target=f, args=(x,)) for x in arrays]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all((x == 6).all() for x in arrays)
+    assert len(entries(folder)) == 1
+
+
+def test_names_of_parameters_are_not_mixed_up() -> None:
+    x = ones()
+    build(kernel(name="first"))["shift"](first=x)
+    build(kernel(name="second"))["shift"](second=x)
+    assert (x == 3).all()
+
+
+def test_entries_are_private_and_used_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(kernel())
+    (entry,) = entries(folder)
+    if hasattr(os, "getuid"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    data = entry.read_bytes()
+    llvm_build._compiled.clear()
+    monkeypatch.setattr(llvm_build.jit, "compile_object", None)
+    x = ones()
+    build(kernel())["shift"](x)
+    assert (x == 2).all() and entry.read_bytes() == data
+
+
+def test_damaged_entries_are_rebuilt(folder: Path) -> None:
+    build(kernel())
+    (entry,) = entries(folder)
+    good = entry.read_bytes()
+    for bad in (
+        b"",
+        good[:40],
+        good[:-1],
+        good[:-5] + b"xxxxx",
+        b"other" + good,
+        good.replace(b"functions", b"functionz"),
+    ):
+        entry.write_bytes(bad)
+        llvm_build._compiled.clear()
+        x = ones()
+        build(kernel())["shift"](x)
+        assert (x == 2).all() and entry.read_bytes() == good
+
+
+def test_the_cache_can_be_off_or_impossible(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in (("LOOPWRIGHT_CACHE", "0"), ("LOOPWRIGHT_CACHE_DIR", "")):
+        monkeypatch.setenv(variable, value)
+        assert cache.directory() is None
+        llvm_build._compiled.clear()
+        build(kernel())
+        monkeypatch.delenv("LOOPWRIGHT_CACHE", raising=False)
+    assert not folder.exists()
+    blocked = folder.parent / "file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("LOOPWRIGHT_CACHE_DIR", str(blocked / "below"))
+    llvm_build._compiled.clear()
+    build(kernel())
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="file modes mean nothing here")
+def test_a_folder_that_others_can_write_is_not_trusted(folder: Path) -> None:
+    build(kernel())
+    folder.chmod(0o777)
+    llvm_build._compiled.clear()
+    assert cache.load(entries(folder)[0].name) is None
+    build(kernel(9.0))
+    assert len(entries(folder)) == 1
+
+
+def test_the_cache_is_bounded(folder: Path) -> None:
+    for k in range(5):
+        cache.store(f"{k:02d}entry", bytes(1000), {"k": k})
+        os.utime(folder / f"{k:02d}" / f"{k:02d}entry", (k, k))
+    cache.sweep(3500)
+    assert [e.name for e in entries(folder)] == ["02entry", "03entry", "04entry"]
+
+
+def test_keys_depend_on_program_options_and_place(folder: Path) -> None:
+    build(kernel())
+    build(kernel(2.0))
+    build(kernel(), checked=True)
+    build(kernel(), "llvm -num-cores 2")
+    assert len(entries(folder)) == 4
+
+
+def test_errors_point_to_the_program_at_hand(folder: Path) -> None:
+    def divide(line: int) -> PrimFunc:
+        n = Var("n", "int32")
+        return PrimFunc(
+            [n], Return(FloorDiv(7, n), Span("mine.py", line, 5, line, 20)), "int32", {"global_symbol": "f"}
+        )
+
+    for line in (3, 44):
+        llvm_build._compiled.clear()
+        with pytest.raises(DivisionError, match=f"mine.py:{line}:5"):
+            build(divide(line))["f"](0)
+    assert len(entries(folder)) == 1
+
+
+def test_checked_builds() -> None:
+    a = Var("a", BufferType("float32", (4, 8)))
+    n = Var("n", "int32")
+    func = PrimFunc([a, n], BufferStore(a, 1.0, [n, 0]), None, {"global_symbol": "f"})
+    f = build(func, checked=True)["f"]
+    f(ones(), 3)
+    with pytest.raises(OutOfBoundsError, match="`f`"):
+        f(ones(), 4)
+    with pytest.raises(IndexError):
+        f(ones(), -1)
+
+
+@pytest.mark.slow
+def test_a_new_process_reads_the_cache(folder: Path) -> None:
+    source = (
+        "import numpy as np, sys, test_llvm_build as t\n"
+        "from loopwright.codegen import build\n"
+        "from loopwright.codegen.llvm import jit\n"
+        "if len(sys.argv) > 1: jit.compile_object = None\n"
+        "x = t.ones(); build(t.kernel())['shift'](x); print(x.sum())\n"
+    )
+    path = os.pathsep.join([os.path.dirname(__file__), *[p for p in sys.path if p]])
+    env: dict[str, Any] = {**os.environ, "PYTHONPATH": path}
+    for more in ([], ["cached"]):
+        done = subprocess.run(
+            [sys.executable, "-c", source, *more], capture_output=True, text=True, env=env, timeout=60
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "64.0\n", "")
