@@ -1,0 +1,59 @@
+"""The project's side of the shared case files: what a case may ask of an implementation.
+
+The folder that holds the cases and the base class `adapters.base` is given by its runner; see CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+from adapters import base
+
+import loopwright
+from loopwright import ir
+from loopwright.errors import InternalError, LoopwrightError
+from loopwright.script import ir as I
+from loopwright.script import tirx as T
+
+
+class Lib(base.Lib):
+    """What the public API offers today; methods that are missing count as not yet there."""
+
+    name = "loopwright"
+
+    def parse(self, text: str, extra_vars: dict[str, Any] | None = None) -> Any:
+        return loopwright.parse(text, extra_vars=extra_vars)
+
+    def parse_live(self, py_source: str, name: str, register_source: bool = True) -> Any:
+        scope: dict[str, Any] = {"I": I, "T": T}
+        file = f"<case {name}>"
+        if register_source:
+            linecache.cache[file] = (len(py_source), None, py_source.splitlines(keepends=True), file)
+        exec(compile(py_source, file, "exec"), scope)
+        return scope[name]
+
+    def script(self, obj: Any) -> str:
+        return obj.script(show_meta=True)
+
+    def structural_equal(self, a: Any, b: Any) -> bool:
+        return loopwright.structural_equal(a, b)
+
+    def well_formed(self, mod: Any) -> bool:
+        return not ir.check_well_formed(mod)
+
+    def compile(self, mod: Any, target: str = "cpu", config: Any = None) -> Any:
+        if target != "cpu" or config:
+            raise NotImplementedError("only plain CPU compilation")
+        return loopwright.build(mod)
+
+    def run(self, exe: Any, name: str, *args: Any) -> Any:
+        return exe[name](*args)
+
+    def error_text(self, exc: BaseException) -> str:
+        return str(exc)
+
+    def is_internal(self, exc: BaseException) -> bool:
+        if isinstance(exc, InternalError):
+            return True
+        return False if isinstance(exc, LoopwrightError) else super().is_internal(exc)
