@@ -1,0 +1,135 @@
+"""The methods that the peer's programs expect on nodes, given at `install()` and taken at `uninstall()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import ir
+from ..errors import ArgumentTypeError, ArgumentValueError, LoopwrightError, Span
+from ..node import Node
+
+
+class OptionError(ArgumentValueError, RuntimeError):
+    """An option of `script` cannot be."""
+
+
+def script(self: Any, **options: Any) -> str:
+    """The node as script, with the peer's import lines unless `header` says otherwise."""
+    from ..printer import script as show
+
+    options.setdefault("header", "tvm")
+    try:
+        return show(self, **options)
+    except ArgumentTypeError:
+        raise
+    except ArgumentValueError as err:
+        raise OptionError(*err.diagnostics) from None
+
+
+def show(self: Any, style: str | None = None, black_format: bool | None = None, **options: Any) -> None:
+    """Print the node as script, in colour where `style` asks for it."""
+    from .tvm.script.highlight import cprint
+
+    cprint(script(self, **options), style=style, black_format=bool(black_format))
+
+
+def same_as(self: Any, other: Any) -> bool:
+    """Whether this is the same object."""
+    return self is other
+
+
+def _text(self: Any) -> str:
+    """The script of a node, or its plain form where it has none."""
+    try:
+        return script(self)
+    except LoopwrightError:
+        return _plain(self)
+
+
+def _plain(self: Any) -> str:
+    for cls in type(self).__mro__:
+        own = _REPLACED.get((cls, "__repr__"))
+        if own is not None:
+            return str(own(self))
+    return object.__repr__(self)
+
+
+def _statements(self: ir.SeqStmt, index: Any) -> Any:
+    return self.seq[index]
+
+
+def _item(self: ir.IRModule, name: Any, func: Any) -> None:
+    raise TypeError("modules are immutable here; `mod.with_function(name, func)` gives the changed module")
+
+
+def _functions_items(self: ir.IRModule) -> Any:
+    return list(self.functions.items())
+
+
+class FieldNames(tuple[str, ...]):
+    """The field names of a class; asked of an instance, the values in its field `fields_`."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else instance.fields_
+
+
+class SourceName:
+    """The name of a source of text."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return getattr(other, "name", other) == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_ABSENT: Any = object()
+_REPLACED: dict[tuple[type, str], Any] = {}
+
+
+def _put(cls: type, name: str, value: Any) -> None:
+    _REPLACED[cls, name] = cls.__dict__.get(name, _ABSENT)
+    setattr(cls, name, value)
+
+
+def give() -> None:
+    """Give our nodes the peer's methods; a second call does nothing."""
+    if _REPLACED:
+        return
+    for cls in (Node, ir.BaseFunc, ir.IRModule):
+        _put(cls, "script", script)
+    for name, method in (("show", show), ("same_as", same_as), ("__str__", _text)):
+        _put(Node, name, method)
+    shown = [c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Node)]
+    for cls in {Node, *shown}:
+        if "__repr__" in cls.__dict__:
+            _put(cls, "__repr__", _text)
+    for name, value in (("span", None), ("is_missing", lambda self: False)):
+        _put(ir.Type, name, value)
+    for cls in (ir.TupleType, ir.Tuple):
+        _put(cls, "fields", FieldNames(cls.fields))
+    _put(Span, "source_name", property(lambda self: SourceName(self.file)))
+    _put(ir.SeqStmt, "__getitem__", _statements)
+    _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
+    _put(ir.IRModule, "functions_items", _functions_items)
+    _put(ir.IRModule, "__setitem__", _item)
+
+
+def take() -> None:
+    """Take them away again."""
+    for (cls, name), old in _REPLACED.items():
+        if old is _ABSENT:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, old)
+    _REPLACED.clear()

@@ -1,0 +1,13 @@
+"""`tvm.error`: the peer's error names. A parse error is our ScriptError."""
+
+from __future__ import annotations
+
+from ...errors import InternalError, LoopwrightError, ScriptError
+from ..adapters import lacking
+
+DiagnosticError = ScriptError
+TVMError = LoopwrightError
+
+__getattr__ = lacking("tvm.error")
+
+__all__ = ["DiagnosticError", "InternalError", "TVMError"]

@@ -1,0 +1,51 @@
+"""`tvm.transform` and `tvm.ir.transform`: pass contexts and sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....ir import IRModule
+from ....transform import Pass, sequential
+from ....transform import PassContext as _PassContext
+from ...adapters import lacking
+
+
+class PassContext(_PassContext):
+    """Settings and instruments, with the peer's arguments."""
+
+    def __init__(
+        self,
+        opt_level: int = 2,
+        required_pass: Sequence[str] | None = None,
+        disabled_pass: Sequence[str] | None = None,
+        instruments: Sequence[Any] | None = None,
+        config: Any = None,
+        trace_stack: Any = None,
+        make_traceable: Any = None,
+        num_evals: int = 0,
+        tuning_api_database: Any = None,
+    ) -> None:
+        super().__init__(config, instruments or (), disabled_pass or ())
+        self.opt_level = opt_level
+
+
+def Sequential(  # noqa: N802
+    passes: Sequence[Any], opt_level: int = 0, name: str = "sequential", **options: Any
+) -> Callable[[IRModule], IRModule]:
+    """One pass that runs the passes in order."""
+    return sequential(*passes)
+
+
+def module_pass(pass_func: Any = None, opt_level: int | None = None, **options: Any) -> Any:
+    """Decorator: a function of module and context becomes a pass."""
+
+    def enter(function: Callable[..., IRModule]) -> Callable[[IRModule], IRModule]:
+        return lambda mod: function(mod, _PassContext.current())
+
+    return enter if pass_func is None else enter(pass_func)
+
+
+__getattr__ = lacking("tvm.transform")
+
+__all__ = ["Pass", "PassContext", "Sequential", "module_pass"]
