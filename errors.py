@@ -81,6 +81,11 @@ def _snippet(span: Span, source: str | None) -> list[str]:
     rows = source.split("\n")
     if not 1 <= span.line <= len(rows):
         return [head]
+    if span.end_line > span.line and span.end_column <= 1:  # it ends where that line begins
+        before = rows[min(span.end_line - 1, len(rows)) - 1]
+        span = Span(span.file, span.line, span.column, span.end_line - 1, len(before) + 1)
+    if span.line < span.end_line <= min(span.line + 3, len(rows)):
+        return [head, *_several_lines(span, rows)]
     number = str(span.line)
     gutter = " " * len(number)
     text = _ONE_CELL.sub(" ", rows[span.line - 1])
@@ -90,6 +95,21 @@ def _snippet(span: Span, source: str | None) -> list[str]:
     lead, text, start, width = _clip(text, start, width)
     mark = " " * (len(lead) + start - 1) + "^" * width
     return [head, f"{gutter} |", f"{number} | {lead}{text}", f"{gutter} | {mark}"]
+
+
+def _several_lines(span: Span, rows: list[str]) -> list[str]:
+    """The lines of a span that is a few lines long, each with a mark below."""
+    width = max(2, len(str(span.end_line)))
+    lines = [f"{'':{width}} |"]
+    for line in range(span.line, span.end_line + 1):
+        text = _ONE_CELL.sub(" ", rows[line - 1])
+        indent = len(text) - len(text.lstrip())
+        start = min(max(span.column if line == span.line else indent + 1, 1), len(text) + 1)
+        stop = span.end_column if line == span.end_line else len(text) + 1
+        lead, text, start, count = _clip(text, start, max(1, stop - start))
+        mark = " " * (len(lead) + start - 1) + "^" * count
+        lines += [f"{line:{width}} | {lead}{text}", f"{'':{width}} | {mark}"]
+    return lines
 
 
 def _clip(text: str, start: int, width: int, limit: int = 100) -> tuple[str, str, int, int]:

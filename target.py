@@ -70,9 +70,13 @@ _VULKAN: Final[dict[str, type]] = {
 
 
 class _Kind:
-    """What the table knows of one kind: attributes with their types, keys, first values, the device."""
+    """What the table knows of one kind: attributes with their types, keys, first values, the device.
 
-    __slots__ = ("attrs", "defaults", "device", "keys")
+    `defaults` are attributes of every target of the kind; `limits` are what `Target.get` answers
+    where a target says nothing.
+    """
+
+    __slots__ = ("attrs", "defaults", "device", "keys", "limits")
 
     def __init__(
         self,
@@ -85,6 +89,7 @@ class _Kind:
         self.device = device
         self.attrs = {**_COMMON, **attrs}
         self.defaults = dict(defaults or {})
+        self.limits: dict[str, Any] = {}
 
 
 def _gpu(
@@ -132,6 +137,19 @@ _KINDS: Final[dict[str, _Kind]] = {
     "composite": _Kind((), "cpu", {"devices": tuple}),
     "test": _Kind((), "cpu", {}),
 }
+for _name, _limits in (
+    ("cuda", ("max_threads_per_block", "max_shared_memory_per_block")),
+    ("nvptx", ("max_threads_per_block", "max_shared_memory_per_block")),
+    ("webgpu", ("max_threads_per_block",)),
+):
+    _KINDS[_name].limits = {_limit: _KINDS[_name].defaults.pop(_limit) for _limit in _limits}
+_KINDS["opencl"].defaults.update(
+    image_base_address_alignment=64,
+    max_function_args=128,
+    texture_depth_limit=2048,
+    texture_spatial_limit=16384,
+)
+_KINDS["webgpu"].defaults["supports_subgroups"] = False
 _KINDS["metal"].defaults["max_function_args"] = 31
 _KINDS["vulkan"].defaults.update(supports_int32=True, supports_float32=True)
 
@@ -246,7 +264,7 @@ class Target:
     def get(self, name: str, default: Any = None) -> Any:
         """The attribute of this name, `-` and `_` being the same, or the default."""
         found = _spelling(name, self.attrs)
-        return default if found is None else self.attrs[found]
+        return _KINDS[self.kind].limits.get(name, default) if found is None else self.attrs[found]
 
     def with_host(self, host: str | Target | Mapping[str, Any]) -> Target:
         """The same target with another host."""

@@ -21,7 +21,7 @@ def build(mod: IRModule | BaseFunc, target: Target | str = "llvm", *, checked: b
     one program from several threads compiles it once.
 
     Raises CodegenError or PassError where the program cannot be expressed, UnsupportedError for a
-    target without a back end.
+    target without a back end, TargetError for a processor that is not the one here.
     """
     target = Target(target)
     module = as_module(mod)
@@ -34,10 +34,18 @@ def build(mod: IRModule | BaseFunc, target: Target | str = "llvm", *, checked: b
             )
         )
     from ..transform import lower
+    from .guards import lower_checked
+    from .llvm import jit
     from .llvm.build import compile_module
+    from .llvm.machine import machine_for
 
+    machine = machine_for(target, jit.host(), jit.host_features())
     digest = f"{structural_hash(module)} {target} {_names(module)}"
-    compiled = compile_module(module, lambda: lower(module, target), digest, _place(module), checked)
+
+    def lowered() -> IRModule:
+        return lower_checked(module) if checked else lower(module, target)
+
+    compiled = compile_module(module, lowered, digest, _place(module), checked, machine)
     sources: dict[str, Callable[[], str]] = {"llvm": compiled.text, "asm": compiled.assembly}
     return Module("llvm", compiled.functions, sources=sources)
 

@@ -48,8 +48,6 @@ def adapts(real: type, **names: Any) -> Callable[[Callable[..., Any]], Any]:
     return enter
 
 
-
-
 def lacking(module: str, why: str = "") -> Callable[[str], Any]:
     """A module's `__getattr__` that says, by its name, that an attribute is not there yet."""
 

@@ -62,10 +62,6 @@ def _item(self: ir.IRModule, name: Any, func: Any) -> None:
     raise TypeError("modules are immutable here; `mod.with_function(name, func)` gives the changed module")
 
 
-def _functions_items(self: ir.IRModule) -> Any:
-    return list(self.functions.items())
-
-
 class FieldNames(tuple[str, ...]):
     """The field names of a class; asked of an instance, the values in its field `fields_`."""
 
@@ -110,18 +106,18 @@ def give() -> None:
         _put(cls, "script", script)
     for name, method in (("show", show), ("same_as", same_as), ("__str__", _text)):
         _put(Node, name, method)
-    shown = [c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Node)]
-    for cls in {Node, *shown}:
-        if "__repr__" in cls.__dict__:
-            _put(cls, "__repr__", _text)
+    shown: list[type] = [c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Node)]
+    for one in dict.fromkeys([Node, *shown]):
+        if "__repr__" in one.__dict__:
+            _put(one, "__repr__", _text)
     for name, value in (("span", None), ("is_missing", lambda self: False)):
         _put(ir.Type, name, value)
     for cls in (ir.TupleType, ir.Tuple):
         _put(cls, "fields", FieldNames(cls.fields))
     _put(Span, "source_name", property(lambda self: SourceName(self.file)))
+    _put(ir.PrimFunc, "with_body", lambda self, body, span=None: self.replace(body=body))
     _put(ir.SeqStmt, "__getitem__", _statements)
     _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
-    _put(ir.IRModule, "functions_items", _functions_items)
     _put(ir.IRModule, "__setitem__", _item)
 
 

@@ -341,7 +341,7 @@ def single_target(b: Builder, target: t.SExpr) -> None:
 
 
 def _not_assignable(b: Builder, part: t.SExpr) -> None:
-    hints = ()
+    hints: tuple[str, ...] = ()
     if isinstance(part, t.CompareExpr) and part.ops == ("==",):
         hints = ("`=` assigns, `==` compares",)
     b.fault(f"{describe(part)} cannot be assigned to", part.span, "syntax", *hints)

@@ -22,20 +22,9 @@ LACKING = {
     "yield": "`yield` is",
 }
 _OPERATORS = frozenset("+ - * / // % @ ** << >> & | ^ < <= > >= == != in is and or".split())
-_STATEMENT_WORDS = (
-    "for",
-    "while",
-    "if",
-    "elif",
-    "else",
-    "with",
-    "def",
-    "class",
-    "return",
-    "assert",
-    "import",
+_STATEMENT_WORDS = tuple(
+    "for while if elif else with def class return assert import pass break continue from".split()
 )
-_STATEMENT_WORDS += ("pass", "break", "continue", "from")
 _EXPRESSION_WORDS = (
     "and",
     "or",
@@ -61,6 +50,9 @@ _NAMES = {
     "STRING": "a string",
     "NUMBER": "a number",
     "AUGMENTED": "an assignment",
+    "HEAD": "a kind of target",
+    "OPTION": "an attribute with `-` before its name",
+    "VALUE": "a value",
     "WITH_OPEN": "`(`",
     "WITH_CLOSE": "`)`",
 }
@@ -105,7 +97,7 @@ def expected(accepted: set[str]) -> str:
         accepted = accepted & {")", "]", "}", ":", "NEWLINE"}
     elif "NAME" in accepted:
         words.append("a name")
-    for kind in (")", "]", "}", ":", ",", "=", "INDENT", "NEWLINE"):
+    for kind in (")", "]", "}", ":", ",", "=", "INDENT", "NEWLINE", "HEAD", "OPTION", "VALUE"):
         if kind in accepted:
             words.append(_NAMES.get(kind, f"`{kind}`"))
     rest = accepted - set(")]}:,=") - _OPERATORS - set(_NAMES)

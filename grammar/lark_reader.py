@@ -21,6 +21,7 @@ from .tokens import LexicalFault, Line, Token, Tokenizer
 from .trivia import attach, scan
 
 MOST = 100  # diagnostics of one text
+_CONTINUING = ("else", "elif", "except", "finally")  # without the header before them they say nothing new
 
 
 @lru_cache(maxsize=1)
@@ -45,7 +46,7 @@ def read_lark(
             place = real[-1].span if real else whole
             run.builder.fault("expected a single expression", place)
     tree = attach(t.ModuleTree(body, whole), scan(source), source, to_end=to_end)
-    return Reading(tree, _in_order(run.builder.diagnostics), source)
+    return Reading(tree, _in_order(run.builder.diagnostics), source, run.whole)
 
 
 def _in_order(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -69,7 +70,8 @@ class _Run:
         self.tokenizer = Tokenizer(source, indented=indented)
         self.saved = self.machine.save()
         self.saved_at = 0
-        self.saved_token: Token | None = None
+        self.pending: list[Token] = []  # the tokens since then, when they are decorators
+        self.whole = True
         self.fed: list[bool] = []  # for each open indentation, whether the machine knows of it
         self.decorating = False
         self.lost_header = False  # the line before had a fault, so it may have been a header
@@ -99,8 +101,10 @@ class _Run:
         machine = self.machine
         if self.decorating and (line.dedents or line.indent or not line.tokens):
             self.fault_at(line, "expected a definition after the decorator")
+            self.whole = False
             self.give_up(self.tokenizer.source[self.saved_at : line.start], self.mark("ERROR"))
         if not line.indent and self.wants_block():
+            self.whole = self.whole and bool(line.tokens)
             self.fault_at(line, "expected an indented block")
             machine.feed(self.mark("INDENT"))
             self.give_up("", self.mark("ERROR"), restore=False)
@@ -127,9 +131,9 @@ class _Run:
         """Read one line of tokens."""
         machine, tokens = self.machine, line.tokens
         if not self.decorating:
-            self.saved, self.saved_at, self.saved_token = machine.save(), line.start, tokens[0]
+            self.saved, self.saved_at, self.pending = machine.save(), line.start, []
         self.decorating = self.lost_header = False
-        orphan = tokens[0].kind in ("else", "elif") and line.depth in self.lost_headers
+        orphan = tokens[0].kind in _CONTINUING and line.depth in self.lost_headers
         if not orphan:
             self.lost_headers.discard(line.depth)
         if line.fault is None:
@@ -141,19 +145,28 @@ class _Run:
                 token = self.mark("NEWLINE")
                 if feed(token):
                     self.decorating = tokens[0].kind == "@"
+                    self.pending += [*tokens, token]
                     return
             if not orphan:
                 before = tokens[: tokens.index(token)] if token.kind != "NEWLINE" else tokens
+                self.rewind(before)
                 self.note(explain(machine, token, before, self.source, self.file))
         else:
+            self.whole = self.whole and not line.unclosed
             self.report(line.fault)
-        first = self.saved_token or tokens[0]
+        first = self.pending[0] if self.pending else tokens[0]
         last = tokens[-1]
         text = self.source[self.saved_at : line.end]
         self.give_up(text, Token("ERROR", "", first.start, last.end))
         self.lost_header = True
         if last.kind == ":" or tokens[0].kind in HEADERS:
             self.lost_headers.add(line.depth)
+
+    def rewind(self, before: list[Token]) -> None:
+        """Undo what a token did before it was found not to fit: the state must tell what would have."""
+        self.machine.restore(self.saved)
+        for token in (*self.pending, *before):
+            self.machine.feed(token)
 
     def give_up(self, text: str, place: Token, *, restore: bool = True) -> None:
         """Put a statement of kind Error in place of what was read since the last whole statement."""

@@ -38,7 +38,7 @@ class Machine:
         self.last_end: Place = (1, 1)
 
     def feed(self, token: Token) -> bool:
-        """Take one token; False, with the stack as it was when it did not fit, if it does not fit."""
+        """Take one token; False if it does not fit. The stack may have changed even then."""
         kind, text, start, end = token
         states, values, starts, ends = self.states, self.values, self.starts, self.ends
         actions, gotos, rules = self.program.actions, self.program.gotos, self.program.rules

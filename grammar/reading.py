@@ -14,12 +14,14 @@ class Reading:
 
     `source` is the text that the spans point into: the given text without a byte order mark and
     with plain line ends. With faults the tree holds what could be read; a faulty statement stands
-    in it as `Unsupported("Error", text)`.
+    in it as `Unsupported("Error", text)`. `whole` is False where a fault may reach over the end of
+    the text: an open bracket, string or block.
     """
 
     tree: ModuleTree
     diagnostics: tuple[Diagnostic, ...] = ()
     source: str = field(default="", repr=False)
+    whole: bool = field(default=True, repr=False)
 
     @property
     def ok(self) -> bool:

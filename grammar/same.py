@@ -11,7 +11,8 @@ from .tree import Constant, Surface
 def same_tree(a: Surface, b: Surface, *, spans: bool = False) -> bool:
     """Whether two trees say the same text: equal in everything but spans, comments included.
 
-    With `spans` their places must be equal too.  A constant without a spelling counts as spelled the printer's way. Works at any depth.
+    With `spans` their places must be equal too. A constant without a spelling counts as spelled the
+    printer's way. Works at any depth.
     """
     return first_difference(a, b, spans) is None
 

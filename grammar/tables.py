@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_FORMAT = "1"
+_FORMAT = "2"
 _LARGEST = 8 << 20  # bytes of a table file that is believed
 
 
@@ -93,37 +93,46 @@ def compute(name: str, starts: tuple[str, ...]) -> dict[str, Any]:
     grammar = Lark.open(f"{name}.lark", rel_to=__file__, parser="lalr", lexer="basic", start=list(starts))
     literals = {t.name: t.pattern.value for t in grammar.terminals if isinstance(t.pattern, PatternStr)}
     table = grammar.parser.parser._parse_table
-    numbers = {rule: n for n, rule in enumerate(grammar.rules)}
-    order = sorted(table.states)
-    place = {state: n for n, state in enumerate(order)}
+    rules = sorted(grammar.rules, key=_rule_key)
+    numbers = {rule: n for n, rule in enumerate(rules)}
+    place: dict[int, int] = {}
+    order: list[int] = []
+
+    def number(state: int) -> int:
+        if state not in place:
+            place[state] = len(order)
+            order.append(state)
+        return place[state]
+
+    found = {start: number(table.start_states[start]) for start in starts}
     actions: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
-    for state in order:
+    for state in order:  # grows as states are reached, so that numbers do not depend on lark's sets
         mine: dict[str, int] = {}
         onward: dict[str, int] = {}
-        for symbol, (action, argument) in table.states[state].items():
+        for symbol, (action, argument) in sorted(table.states[state].items()):
+            terminal = literals.get(symbol) or _short(symbol)
             if action is not Shift:
-                mine[literals.get(symbol, symbol)] = -numbers[argument] - 1
-            elif symbol == symbol.lower() and symbol not in literals and symbol != "$END":
-                onward[_short(symbol)] = place[argument]
+                mine[terminal] = -numbers[argument] - 1
+            elif symbol not in literals and terminal.islower():
+                onward[terminal] = number(argument)
             else:
-                mine[literals.get(symbol, symbol)] = place[argument]
+                mine[terminal] = number(argument)
         actions.append(mine)
         gotos.append(onward)
     for start in starts:  # lark accepts in this state; here the end of the text is shifted like any token
         end = place[table.end_states[start]]
         actions[end]["$END"] = end
-    rules = [[_short(r.origin.name), _builder(r), len(r.expansion)] for r in grammar.rules]
-    return {
-        "actions": actions,
-        "gotos": gotos,
-        "rules": rules,
-        "starts": {s: place[table.start_states[s]] for s in starts},
-    }
+    made = [[_short(r.origin.name), _builder(r), len(r.expansion)] for r in rules]
+    return {"actions": actions, "gotos": gotos, "rules": made, "starts": found}
+
+
+def _rule_key(rule: Any) -> tuple[Any, ...]:
+    return (rule.origin.name, [symbol.name for symbol in rule.expansion], rule.alias or "")
 
 
 def _short(symbol: str) -> str:
-    """A rule's name without the grammar that it was imported from."""
+    """A name without the grammar that it was imported from."""
     return str(symbol).rpartition("__")[2]
 
 
@@ -181,7 +190,7 @@ def _read(file: Path) -> Table | None:
         if hashlib.sha256(text.encode()).hexdigest() != data["sha256"]:
             return None
         return _from_data(json.loads(text))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -253,16 +253,13 @@ class Tokenizer:
     def _unclosed(self, bracket: Token, line: Line, at: int, number: int) -> tuple[int, int]:
         """Report a bracket that is never closed; the line end at which the statement is given up."""
         self.impatient = line.unclosed = True
-        line.fault = line.fault or LexicalFault(
-            f"`{bracket.text}` is never closed",
-            bracket.start,
-            bracket.end,
-            f"close it with `{_PAIRS[bracket.text]}`",
-        )
         at = _line_end(self.source, at)
         while at < len(self.source) and not self._may_be_statement(at + 1, line):
             at = _line_end(self.source, at + 1)
             number += 1
+        if line.fault is None or line.fault.start[0] > number:  # what is behind will be read again
+            help = f"close it with `{_PAIRS[bracket.text]}`"
+            line.fault = LexicalFault(f"`{bracket.text}` is never closed", bracket.start, bracket.end, help)
         line.tokens = [t for t in line.tokens if t.start[0] <= number]
         return at, number
 
@@ -279,6 +276,7 @@ class Tokenizer:
         row_end = _line_end(self.source, at)
         end, message = row_end, "this string is not closed on its line"
         if len(opened[1]) == 3:
+            line.unclosed = True
             end, message = len(self.source), "this string is never closed"
         token = Token("STRING", '""', start, self.place(row_end))
         line.fault = line.fault or LexicalFault(message, start, token.end, f"close it with `{opened[1]}`")

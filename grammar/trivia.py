@@ -51,7 +51,7 @@ class Trivium(NamedTuple):
     line: int
     column: int
     text: str | None
-    count: int
+    lines: int
 
 
 def scan(source: str) -> list[Trivium]:

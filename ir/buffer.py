@@ -184,7 +184,9 @@ class BufferMethods:
                 total = add(mul(total, dim), place)
         if ty.elem_offset is not None:
             total = add(total, ty.elem_offset)
-        return (E.as_expr(total),)
+        from .arith import Analyzer
+
+        return (Analyzer().simplify(E.as_expr(total)),)
 
     def elem_offset_of(self, indices: Any) -> E.Expr:
         """The same as a call that later passes compute: `tirx.buffer_offset`."""

@@ -20,7 +20,8 @@ def specialize(func: PrimFunc, values: Mapping[Var | str, Any]) -> PrimFunc:
     """The function with these parameters fixed.
 
     Keys are parameters or their names.  A scalar takes a number or an expression of its type and
-    leaves the parameter list.  A buffer takes a shape, a buffer or a BufferType: the symbols in its
+    leaves the parameter list.  A buffer takes a shape, a buffer or a BufferType, or another
+    buffer parameter, which takes its place: the symbols in its
     type get the values found there, everywhere in the function, and scalar parameters among
     them leave the list too.  Operations on what has become constant are folded.
 
@@ -89,6 +90,8 @@ class _Fixed:
             self.values[var] = value
 
     def buffer(self, param: Var, ty: BufferType, value: Any) -> None:
+        if isinstance(value, Var) and value is not param and any(p is value for p in self.func.params):
+            self.values[param] = value  # another parameter: both names mean that buffer from here on
         wanted = value.ty if isinstance(value, Var) else value
         if not isinstance(wanted, BufferType):
             if not isinstance(value, Sequence) or isinstance(value, str):
@@ -107,7 +110,8 @@ class _Fixed:
             if isinstance(old, Var):
                 given = new.value if isinstance(new, IntImm) else new
                 self.symbol(old, _scalar(old, given), f"the size `{old.name}` of `{param.name}`")
-        self.types.append((param, wanted))
+        if param not in self.values:
+            self.types.append((param, wanted))
 
     def check(self) -> None:
         """Whether sizes that are no plain symbols agree with what was asked for."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -75,6 +76,8 @@ class PointerType(Type):
 
     @staticmethod
     def _coerce(element_type: Any, storage_scope: Any) -> tuple[Any, Any]:
+        if not isinstance(storage_scope or "", str):
+            raise DTypeError(f"the scope of a pointer is a text, not a {type(storage_scope).__name__}")
         if not storage_scope and element_type is not PrimType("void"):
             storage_scope = "global"
         return element_type, storage_scope
@@ -171,6 +174,10 @@ class BufferType(Type):
             raise DTypeError(f"a buffer of {len(dims)} dimensions has {len(steps)} strides")
         offset = as_index(elem_offset) if elem_offset is not None else None
         addr = tuple([as_index(a) for a in _as_sequence(allocated_addr)])
+        if not isinstance(storage_scope or "", str):
+            raise DTypeError(f"the scope of a buffer is a text, not a {type(storage_scope).__name__}")
+        data_alignment = _plain_number(data_alignment, "alignment")
+        offset_factor = _plain_number(offset_factor, "offset factor")
         if not data_alignment or data_alignment < 0:
             data_alignment = 64
         if not offset_factor:
@@ -186,6 +193,15 @@ class BufferType(Type):
             layout,
             addr,
         )
+
+
+def _plain_number(value: Any, what: str) -> int | None:
+    if value is None or type(value) is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise DTypeError(f"the {what} of a buffer is an integer, not a {type(value).__name__}") from None
 
 
 def _as_sequence(value: Any) -> Sequence[Any]:

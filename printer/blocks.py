@@ -45,7 +45,7 @@ _REMAP = {IterVar.DATA_PAR: "S", IterVar.COMM_REDUCE: "R"}
 
 @shows_stmt(SBlockRealize)
 def _show_realize(p: Printer, s: SBlockRealize) -> None:
-    p.enter(s)
+    p.enter(s.block)  # the values of the axes and the predicate belong to the scope around the block
     show_axes(p, s.block.iter_vars, s.iter_values)
     if not is_true(s.predicate):
         p.emit(ExprStmt(p.call("where", (p.expr(s.predicate),))))

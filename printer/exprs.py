@@ -13,6 +13,7 @@ from ..grammar.tree import (
     Attribute,
     BinaryExpr,
     BoolExpr,
+    CallExpr,
     CompareExpr,
     Constant,
     DictExpr,
@@ -286,7 +287,8 @@ def range_end(p: Printer, begin: Expr, extent: Expr) -> SExpr:
 
 @shows(Range)
 def _show_range(p: Printer, e: Range) -> SExpr:
-    return p.call("Range", (p.expr(e.min), range_end(p, e.min, e.extent)))
+    word = p.I("Range") if e is p.root else p.T("Range")
+    return CallExpr(word, (p.expr(e.min), range_end(p, e.min, e.extent)))
 
 
 @shows(IterVar)

@@ -84,9 +84,8 @@ def _fstring(e: t.FString) -> str:
 
 
 def _attribute(e: t.Attribute) -> str:
-    value = e.value
-    kind = type(value)
-    if kind is t.Name:
+    value: Any = e.value
+    if type(value) is t.Name:
         return f"{value.id}.{e.attr}"
     return f"{primary(value)}.{e.attr}"
 
@@ -231,7 +230,7 @@ def _param(p: t.Param) -> str:
     return text if p.default is None else f"{text}={show(p.default)}"
 
 
-BRACKETS = {"list": "[]", "generator": "()", "set": "{}", "dict": "{}"}
+BRACKETS = {"list": ("[", "]"), "generator": ("(", ")"), "set": ("{", "}"), "dict": ("{", "}")}
 
 
 def _comprehension(e: t.Comprehension) -> str:

@@ -23,7 +23,8 @@ def decorate(text: Shown, options: Options) -> str:
     for path in options.path_to_underline:
         steps = parse_path(path)
         place, exact = find(text, steps)
-        head += _path_lines(path_text(steps), exact)
+        if options.extra_config.get("render_invisible_path_info", True):
+            head += _path_lines(path_text(steps), exact)
         if place is not None:
             _underline(lines, starts, place, under)
     for node in options.obj_to_underline:

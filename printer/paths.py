@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ArgumentValueError, Diagnostic
+from ..ir import Functions
 from .shown import Shown
 
 Step = str | int | tuple[str, Any]
@@ -70,9 +71,11 @@ def walk_path(root: Any, steps: tuple[Step, ...]) -> list[Any]:
                 found.append(getattr(here, _FIELDS.get(step, step)))
             elif isinstance(step, int):
                 found.append(here[step])
+            elif isinstance(here, Functions):
+                found.append(next(f for g, f in here.items() if g.name == step[1]))
             else:
                 found.append(here[step[1]])
-        except (AttributeError, LookupError, TypeError) as err:
+        except (AttributeError, LookupError, TypeError, StopIteration) as err:
             raise ArgumentValueError(
                 Diagnostic("access-path", f"`{path_text(steps[: i + 1])}` leads nowhere")
             ) from err

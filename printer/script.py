@@ -65,7 +65,7 @@ def _tree(node: Any, options: Options, *, track: bool) -> tuple[ModuleTree, Prin
         body = functions.show_function(p, node)
     elif isinstance(node, Stmt | MatchBufferRegion):
         p.declares = True
-        p.rest(node)  # type: ignore[arg-type]
+        p.stmt(node)  # type: ignore[arg-type]
         body = p.frame.stmts
     else:
         shown = p.expr(node)

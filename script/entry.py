@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from .function import FunctionJob
 from .jit import JitFunction
 from .macros import define_macro
 from .module import ModuleJob, function_decorator, unsupported_decorator
-from .names import Outer, TextNames
+from .names import Outer, TextNames, language_table
 from .stmt import build_body
 from .values import set_active_builder
 
@@ -165,7 +166,10 @@ class TextJob:
             self.diagnostics += well_formed_faults(made)
 
     def _statement(self, b: Builder, stmt: S.SStmt) -> None:
-        if isinstance(stmt, S.Comment | S.Blank | S.ImportStmt):
+        if isinstance(stmt, S.ImportStmt):
+            self.names.defined.update(imported_names(stmt.text))
+            return
+        if isinstance(stmt, S.Comment | S.Blank):
             return
         if isinstance(stmt, S.ExprStmt) and isinstance(stmt.value, S.Constant):
             return
@@ -207,6 +211,7 @@ class TextJob:
     def _setup(self, b: Builder, stmt: S.SStmt) -> bool:
         """Whether a line of a fragment is no statement of it: imports, metadata, type variables."""
         if isinstance(stmt, S.ImportStmt):
+            self.names.defined.update(imported_names(stmt.text))
             return True
         if isinstance(stmt, S.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], S.Name):
             value = stmt.value
@@ -237,6 +242,24 @@ class TextJob:
 
         b.guard(run, last.span)
         return made
+
+
+_IMPORT = re.compile(r"\s*from\s+\w+\.script\s+import\s+(.*)")
+
+
+def imported_names(text: str) -> dict[str, Any]:
+    """What an import line of the language names: its tables under other names. Nothing is imported."""
+    found = _IMPORT.fullmatch(text.replace("(", " ").replace(")", " ").replace("\n", " "))
+    names: dict[str, Any] = {}
+    for part in found[1].split(",") if found else ():
+        words = part.split()
+        if (
+            len(words) == 3
+            and words[1] == "as"
+            and words[0] in ("ir", "tirx", "tir", "relax", "prim_func", "ir_module")
+        ):
+            names[words[2]] = language_table()[words[0]]
+    return names
 
 
 def class_decorator(b: Builder, node: S.ClassDef) -> Decorator:

@@ -133,6 +133,13 @@ def _if(b: Builder, node: S.IfExpr) -> Any:
     test = evaluate(b, node.test)
     if not isinstance(test, Expr):
         return evaluate(b, node.body if test else node.orelse)
+    if isinstance(test.ty, PrimType) and not test.ty.dtype.is_integral and not test.ty.dtype.is_bool:
+        raise fault(
+            "condition-type",
+            f"a condition must be a bool, not {describe(test)}",
+            node.test.span,
+            help=("compare it, as in `x != 0`",),
+        )
     from .words_expr import if_then_else
 
     body, orelse = evaluate(b, node.body), evaluate(b, node.orelse)
@@ -389,7 +396,8 @@ def _subscript_other(b: Builder, value: Any, index: Any) -> Any:
     if isinstance(value, Expr):
         if isinstance(value.ty, TupleType) and isinstance(index, int | IntImm):
             return TupleGetItem(value, int(index))
-        raise fault("not-a-buffer", f"{describe(value)} cannot be indexed", None)
+        what = f"`{value.name}`, {describe(value)}," if isinstance(value, Var) else describe(value)
+        raise fault("not-a-buffer", f"{what} cannot be indexed", None)
     if isinstance(index, IntImm):
         index = int(index)
     if isinstance(value, Form):

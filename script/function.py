@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import Diagnostic, Span
@@ -343,28 +344,52 @@ _STATEMENT_FIELDS = {
 
 
 def is_old(node: S.FunctionDef, source: str) -> bool:
-    """Whether a function shows by a word that is gone that it was written for an older release."""
+    """Whether a function shows by a word that is gone that it was written for an older release.
+
+    The namespace `tir` is such a word, unless the function gives that name a meaning of its own.
+    """
     if source and not _OLD.search(source) and "tir." not in source:
         return False
-    pending: list[Any] = list(node.body) + list(node.decorators) + list(node.params)
+    parts = list(_surface_nodes([*node.body, *node.decorators, *node.params]))
+    own_tir = any(_binds_tir(one) for one in parts)
+    for one in parts:
+        if not isinstance(one, S.Attribute):
+            continue
+        base = one.value
+        if one.attr in ("vload", "vstore"):
+            return True
+        if isinstance(base, S.Name):
+            if base.id == "T" and one.attr in _OLD_WORDS or base.id == "tir" and not own_tir:
+                return True
+        elif isinstance(base, S.Attribute) and base.attr == "tir" and one.attr in _OLD_WORDS | {"prim_func"}:
+            return True
+    return False
+
+
+def _surface_nodes(roots: list[Any]) -> Iterator[S.Surface]:
+    pending = roots
     while pending:
         one = pending.pop()
-        if isinstance(one, S.Attribute):
-            base = one.value
-            if isinstance(base, S.Name) and (base.id == "tir" or base.id == "T" and one.attr in _OLD_WORDS):
-                return True
-            if one.attr in ("vload", "vstore"):
-                return True
-            if (
-                isinstance(base, S.Attribute)
-                and base.attr == "tir"
-                and one.attr in _OLD_WORDS | {"prim_func"}
-            ):
-                return True
+        yield one
         for field in type(one).fields:
             value = getattr(one, field)
             if isinstance(value, tuple):
                 pending += [v for v in value if isinstance(v, S.Surface)]
             elif isinstance(value, S.Surface):
                 pending.append(value)
-    return False
+
+
+def _binds_tir(one: S.Surface) -> bool:
+    match one:
+        case S.Param(name="tir"):
+            return True
+        case S.Assign(targets=targets):
+            bound: tuple[S.SExpr, ...] = targets
+        case S.AnnAssign(target=target) | S.ForStmt(target=target):
+            bound = (target,)
+        case S.WithItem(target=target) if target is not None:
+            bound = (target,)
+        case _:
+            return False
+    flat = [e for b in bound for e in (b.elts if isinstance(b, S.TupleExpr) else (b,))]
+    return any(isinstance(e, S.Name) and e.id == "tir" for e in flat)

@@ -108,8 +108,12 @@ class LoopFrame:
         self.loops = loops
 
 
-def python_range(*args: Any) -> Any:
-    """`range(...)`: Python's own of constants, a loop frame of expressions."""
+def python_range(*args: Any, **words: Any) -> Any:
+    """`range(...)`: Python's own of constants, a loop frame of expressions or with loop keywords."""
+    if words:
+        if len(args) == 3:
+            words.setdefault("step", args[2])
+        return _serial(*args[:2], **words)
     plain = [int(a) if isinstance(a, IntImm) and a.ty is INT32 else a for a in args]
     if 1 <= len(plain) <= 3 and all(type(a) is int for a in plain):
         return range(*plain)
@@ -187,8 +191,10 @@ def grid(*extents: Any, dtype: Any = None) -> LoopFrame:
     return LoopFrame(loops)
 
 
+_serial = _loop_word(ForKind.SERIAL)
+
 WORDS: dict[str, Form] = {
-    "serial": Form("T.serial", _loop_word(ForKind.SERIAL)),
+    "serial": Form("T.serial", _serial),
     "parallel": Form("T.parallel", _loop_word(ForKind.PARALLEL)),
     "vectorized": Form("T.vectorized", _loop_word(ForKind.VECTORIZED)),
     "unroll": Form("T.unroll", _loop_word(ForKind.UNROLLED)),

@@ -89,6 +89,13 @@ def define_local_macro(b: Builder, node: S.FunctionDef) -> None:
     """Define a macro inside a function; it sees the variables around its definition."""
     from .module import function_decorator, unsupported_decorator
 
+    if not node.decorators:
+        raise fault(
+            "undecorated",
+            f"the function `{node.name}` has no decorator",
+            node.span,
+            help=("put `@T.macro` or `@T.inline` above it, or move it out of the kernel",),
+        )
     decorator = function_decorator(b, node)
     if decorator.kind not in ("macro", "inline"):
         if decorator.unsupported is None:

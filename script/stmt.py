@@ -449,7 +449,13 @@ def _annotated(b: Builder, node: S.AnnAssign) -> None:
 
 def _let(b: Builder, target: S.Name, note: LetForm, node: S.AnnAssign) -> None:
     if node.value is None:
-        raise fault("annotation", "`T.let` needs a value", node.span, help=("write `x: T.let = value`",))
+        name = target.id
+        raise fault(
+            "annotation",
+            f"`{name}` is a `T.let` and needs a value",
+            node.span,
+            help=(f"write `{name}: T.let = value`",),
+        )
     value = evaluate(b, node.value)
     wanted = None if note.type_note is None else type_of_note(note.type_note)
     if note.type_note is not None and wanted is None:
@@ -483,9 +489,9 @@ def _scalar(b: Builder, target: S.Name, note: Any, node: S.AnnAssign) -> None:
     if not isinstance(wanted, PrimType) or wanted.dtype.code == 3 or is_buffer(note):
         raise fault(
             "annotation",
-            f"{describe(note)} cannot annotate a scalar",
+            f"{describe(note)} cannot annotate the scalar `{target.id}`",
             node.annotation.span,
-            help=("scalars have number types; bind pointers with `x: T.let[T.handle(...)] = ...`",),
+            help=(f"scalars have number types; bind pointers with `{target.id}: T.let[T.handle(...)] = ...`",),
         )
     value = None if node.value is None else evaluate(b, node.value)
     known = b.names.get(target.id, MISSING)
@@ -625,6 +631,12 @@ def _with(b: Builder, node: S.WithStmt) -> None:
             result = value.enter(b, item.context.span)
             entered.append(value)
             if item.target is not None:
+                if result is None:
+                    raise fault(
+                        "with-frame",
+                        f"`{value.script_name}` gives nothing that `as` could name",
+                        item.target.span,
+                    )
                 names: dict[str, Any] = {}
                 assign_names(b, item.target, result, names)
                 for name, one in names.items():
@@ -674,6 +686,8 @@ def _return(b: Builder, node: S.ReturnStmt) -> None:
         return
     value = evaluate(b, node.value)
     if value is None:
+        if isinstance(node.value, S.CallExpr):
+            raise fault("return-type", "this call has no value to return", node.span)
         b.emit(Return(None, node.span))
         return
     b.span = node.span
@@ -719,17 +733,30 @@ def _function(b: Builder, node: S.FunctionDef) -> None:
 
 
 def _class(b: Builder, node: S.ClassDef) -> None:
-    raise fault("unsupported-statement", "a class is not possible in a function", node.span)
+    raise fault("unsupported-statement", f"the class `{node.name}` is not possible in a function", node.span)
 
 
 def _unsupported(b: Builder, node: S.Unsupported) -> None:
     if node.kind == "Error":
         raise Poisoned  # the reader reported it
-    raise fault(
-        "unsupported-statement",
-        f"the statement `{node.kind}` of Python is not part of the language",
-        node.span,
-    )
+    word = _WORDS.get(node.kind, node.kind)
+    raise fault("unsupported-syntax", f"`{word}` is not part of the language", node.span)
+
+
+_WORDS = {
+    "AsyncFor": "async",
+    "AsyncFunctionDef": "async",
+    "AsyncWith": "async",
+    "Delete": "del",
+    "Global": "global",
+    "Match": "match",
+    "Nonlocal": "nonlocal",
+    "Raise": "raise",
+    "Try": "try",
+    "TryStar": "try",
+    "TypeAlias": "type",
+}
+"""The first word of the statements of Python that the language lacks, by their name in Python's own tree."""
 
 
 TABLE: dict[type, Callable[[Any, Any], None]] = {

@@ -339,9 +339,23 @@ def _match_region(
             f"a region of {len(region.region)} dimensions cannot be matched as {len(ty.shape)} dimensions",
             b.span,
         )
+    _check_extents(b, region, ty)
     made: Var = b.make(Var("buffer", ty, b.span))
     state.match_buffers.append(MatchBufferRegion(made, region, b.span))
     return made
+
+
+def _check_extents(b: Builder, region: BufferRegion, ty: BufferType) -> None:
+    """Constant extents must fit: 1 in the dimensions that the match leaves out, the shape's in the others."""
+    extra = len(region.region) - len(ty.shape)
+    wanted = [IntImm(INT32, 1)] * extra + list(ty.shape)
+    for dim, (part, size) in enumerate(zip(region.region, wanted)):
+        if isinstance(part.extent, IntImm) and isinstance(size, IntImm) and part.extent.value != size.value:
+            raise fault(
+                "match-buffer",
+                f"dimension {dim} of the region has {part.extent.value} elements, not {size.value}",
+                b.span,
+            )
 
 
 # scalars

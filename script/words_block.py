@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..dtype import DType
-from ..errors import Diagnostic, DTypeError, Span
+from ..errors import Diagnostic, DTypeError, Span, UnsupportedError
 from ..ir import (
     INT32,
     BufferLoad,
@@ -131,6 +131,12 @@ def _twice(word: str, b: Builder) -> Any:
 
 def sblock(b: Builder, /, name: str = "", no_realize: bool = False, exec_scope: str = "") -> BlockFrame:
     """`with T.sblock("name"):`"""
+    if exec_scope:
+        raise UnsupportedError(
+            Diagnostic(
+                "unsupported", "`exec_scope` of T.sblock is not supported yet: it is of the device layer"
+            )
+        )
     if not isinstance(name, str):
         raise DTypeError(Diagnostic("invalid-argument", f"a block's name is a text, not {describe(name)}"))
     return BlockFrame(name, bool(no_realize), "T.sblock")

@@ -55,7 +55,25 @@ def plain_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None) -> Any:
+def operator_word(name: str, record: Any) -> Form:
+    """The word of an operator; a `dtype=` keyword, as older programs write it, is taken for its place."""
+    names = [p.split("=")[0].strip() for p in record.params.split(",")]
+    build = plain_arguments(record.build)
+    if "dtype" in names[1:]:
+        return Form(name, build)
+    first = names[0] == "dtype"
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if "dtype" in kwargs:
+            dtype = kwargs.pop("dtype")
+            args = (dtype, *args) if first else args
+        return build(*args, **kwargs)
+
+    run.__wrapped__ = record.build  # type: ignore[attr-defined]
+    return Form(name, run)
+
+
+def if_then_else(cond: Any, t: Any, f: Any, span: Span | None = None, *, dtype: Any = None) -> Any:
     """`t if cond else f` of expressions: lazy; a constant condition stays in the program."""
     if isinstance(cond, IntImm) and cond.dtype.is_bool:
         if isinstance(t, Expr) and isinstance(f, Expr) and not isinstance(t.ty, PrimType):
@@ -235,7 +253,7 @@ def find_word(prefix: str) -> Callable[[str], Any]:
         dotted = f"{prefix}{name}"
         record = script_record(dotted)
         if record is not None:
-            return Form(f"T.{dotted}", plain_arguments(record.build))
+            return operator_word(f"T.{dotted}", record)
         if prefix and dotted in HELPERS:
             return Form(f"T.{dotted}", plain_arguments(HELPERS[dotted]))
         if waiting.is_waiting(dotted):

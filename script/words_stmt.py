@@ -120,6 +120,9 @@ def env_thread(b: Builder, /, thread_tag: str, dtype: Any = "int32") -> Var:
     return var
 
 
+_set_ty = Expr.__dict__["ty"].__set__
+
+
 def launch_thread(b: Builder, /, thread: Any, extent: Any) -> Frame:
     """`T.launch_thread("blockIdx.x", n)`: what follows runs once for each thread."""
     if isinstance(thread, Var):
@@ -130,6 +133,8 @@ def launch_thread(b: Builder, /, thread: Any, extent: Any) -> Frame:
     tag: str
     if isinstance(thread, IterVar):
         value, tag = thread.var, thread.thread_tag
+        if isinstance(extent, Expr) and isinstance(extent.ty, PrimType) and extent.dtype.is_integral:
+            _set_ty(value, extent.ty)  # the variable counts in the type of the extent
         amount = let_value(extent, value.ty, span)
         axis = IterVar(Range(IntImm(value.ty, 0), amount), value, IterVar.THREAD_INDEX, tag, span)
     elif isinstance(thread, str):
@@ -151,6 +156,13 @@ def evaluate_word(b: Builder, /, value: Any) -> None:
         b.emit(value)
     elif isinstance(value, str):
         b.emit(Evaluate(StringImm(value), b.span))
+    elif is_buffer(value):
+        raise fault(
+            "type-mismatch",
+            f"the buffer `{value.name}` is no value",
+            b.span,
+            help=(f"index it, as in `{value.name}[i]`, or take its pointer, `{value.name}.data`",),
+        )
     elif isinstance(value, Expr):
         b.emit(Evaluate(value, b.span))
     elif value is not None:

@@ -71,8 +71,16 @@ def test_a_long_line_is_cut_around_the_mark():
     assert shown.index("HERE") == mark.index("^") and mark.count("^") == 4
 
 
-def test_the_span_of_several_lines_marks_the_first():
-    text = Diagnostic("c", "m", Span("f", 1, 2, 3, 1), source="abc\ndef\n").render()
+def test_a_span_of_a_few_lines_marks_each():
+    text = Diagnostic("c", "m", Span("f", 1, 2, 2, 3), source="abc\n  def\n").render()
+    assert text.endswith(" 1 | abc\n   |  ^^\n 2 |   def\n   |   ^")
+    to_line_start = Diagnostic("c", "m", Span("f", 1, 2, 2, 1), source="abc\ndef\n").render()
+    assert to_line_start.endswith("1 | abc\n  |  ^^")
+
+
+def test_a_span_of_many_lines_marks_the_first():
+    source = "\n".join(["abc"] * 9)
+    text = Diagnostic("c", "m", Span("f", 1, 2, 9, 2), source=source).render()
     assert text.endswith("1 | abc\n  |  ^^")
 
 

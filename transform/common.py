@@ -15,10 +15,12 @@ from ..ir import (
     PrimFunc,
     PrimType,
     Sub,
+    Type,
     Var,
     is_prim_expr,
 )
-from ..ir.stmt import Evaluate, Stmt
+from ..ir.arith.analyzer import reads_memory
+from ..ir.stmt import Bind, Evaluate, Stmt
 from ..node import Node
 from .vectors import align, combine, convert
 
@@ -40,8 +42,9 @@ def widened(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     return align(a, b)
 
 
-def cast_to(e: Expr, ty: PrimType) -> Expr:
-    """The integer, or vector of them, with elements of this type; ramps stay ramps."""
+def cast_to(e: Expr, ty: Type) -> Expr:
+    """The integer, or vector of them, with elements of this scalar type; ramps stay ramps."""
+    assert isinstance(ty, PrimType)
     return convert(e, ty.dtype)
 
 
@@ -70,6 +73,19 @@ def both(a: Expr | None, b: Expr) -> Expr:
     if a is None or is_const(a, 1):
         return b
     return a if is_const(b, 1) else And(a, b)
+
+
+def is_steady(e: Expr) -> bool:
+    """Whether the expression gives the same value wherever its variables are in scope: it reads no memory."""
+    return not reads_memory(e)
+
+
+def named(e: Expr, hint: str) -> tuple[list[Stmt], Expr]:
+    """The expression where it is steady; otherwise a binding of its value now, and the name."""
+    if is_steady(e):
+        return [], e
+    var = Var(hint, e.ty)
+    return [Bind(var, e)], var
 
 
 def is_nothing(stmt: Stmt | None) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..ir import IRModule, PrimFunc
+from ..ir import BufferType, Expr, IRModule, PrimFunc, PrimType, Var
+from ..ir.visitor import walk
 from ..node import runs_deep
 from . import s_tir, tirx  # noqa: F401  the passes register themselves on import
+from .common import refuse
 from .registry import Pass, get_pass
 
 CPU_PIPELINE: Final[tuple[Pass, ...]] = (
@@ -22,6 +24,7 @@ CPU_PIPELINE: Final[tuple[Pass, ...]] = (
     get_pass("tirx.StmtSimplify"),
     get_pass("tirx.FlattenBuffer"),
     get_pass("tirx.VectorizeLoop"),
+    get_pass("tirx.HoistLoopStart"),
     get_pass("tirx.UnrollLoop"),
     get_pass("tirx.StmtSimplify"),
     get_pass("tirx.RemoveNoOp"),
@@ -40,6 +43,33 @@ def lower(mod: IRModule | PrimFunc, target: Any = None) -> IRModule:
     """
     if isinstance(mod, PrimFunc):
         mod = IRModule.from_expr(mod)
+    for func in mod.functions.values():
+        if isinstance(func, PrimFunc):
+            check_sizes(func)
     for one in CPU_PIPELINE:
         mod = one(mod)
     return mod
+
+
+def check_sizes(func: PrimFunc) -> None:
+    """Check that a call can tell every size: that each symbol is a parameter, or an extent, a stride or
+    the offset of one by itself.
+
+    Raises PassError naming a symbol that occurs in compound expressions only.
+    """
+    known: set[Expr] = {p for p in func.params if isinstance(p.ty, PrimType)}
+    fields: list[tuple[Var, Expr]] = []
+    for p in func.params:
+        if isinstance(p.ty, BufferType):
+            offset = [] if p.ty.elem_offset is None else [p.ty.elem_offset]
+            fields += [(p, e) for e in (*p.ty.shape, *p.ty.strides, *offset)]
+    known |= {e for _, e in fields if isinstance(e, Var)}
+    for p, e in fields:
+        for v in walk(e):
+            if isinstance(v, Var) and v not in known:
+                raise refuse(
+                    "unbound-size",
+                    f"the size `{v.name}` in the type of `{p.name}` cannot be told from the arguments",
+                    p,
+                    f"let `{v.name}` be an extent by itself, or a parameter",
+                )

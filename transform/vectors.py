@@ -88,7 +88,7 @@ def combine(kind: type[Any], a: Expr, b: Expr) -> Expr:
             if found is not None:
                 return found
     lanes = _lanes_expr(a if a.dtype.is_vector else b)
-    return kind(broadcast(a, lanes), broadcast(b, lanes))  # type: ignore[no-any-return]
+    return kind(broadcast(a, lanes), broadcast(b, lanes))
 
 
 def _scalar_part(e: Expr) -> Expr | None:
@@ -126,7 +126,7 @@ def _scalars(kind: type[Any], a: Expr, b: Expr) -> Expr:
             return b
         if a.value == 0 and kind is Mul:
             return a
-    return kind(a, b)  # type: ignore[no-any-return]
+    return kind(a, b)
 
 
 def _lanes_expr(e: Expr) -> Expr:

@@ -13,6 +13,8 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...dtype import DType
 from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic
 from ...ir import (
@@ -32,6 +34,8 @@ from ...ir import (
     Type,
     Var,
 )
+from ...runtime import from_dlpack
+from .exchange import remember
 from .library import Library
 from .signature import Signature, dtype_of, slot_format
 
@@ -43,6 +47,7 @@ class Entry:
 
     def __init__(self, sig: Signature, library: Library, overlapping: Callable[[], Library]) -> None:
         self.sig = sig
+        self.names = sig.names
         self.library = library
         facts = library.meta["functions"][sig.name]
         self.written = frozenset(facts["written"])
@@ -61,7 +66,7 @@ class Entry:
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """The arguments in order of the parameters."""
-        names = self.sig.names
+        names = self.names
         if len(args) > len(names):
             raise self.count_error(f"takes {len(names)} arguments but {len(args)} were given")
         bound = dict(zip(names, args))
@@ -154,7 +159,7 @@ class _Call:
         p = self.sig.params[k]
         return Diagnostic(
             code,
-            f"{self.sig.name}: argument {k + 1} ({self.sig.names[k]}) {text}",
+            f"{self.sig.name}: argument {k + 1} ({self.entry.names[k]}) {text}",
             p.span,
             notes=(f"the function is {describe(self.sig)}",),
             help=help,
@@ -224,8 +229,6 @@ class _Call:
 
     def as_array(self, k: int, value: Any) -> Any:
         """A numpy array on the argument's memory."""
-        import numpy as np
-
         if isinstance(value, np.ndarray):
             return value
         if hasattr(value, "__dlpack__"):
@@ -255,8 +258,6 @@ class _Call:
         kind, number = device() if device is not None else (1, 0)
         if int(kind) not in _CPU_DEVICES:
             raise self.device_error(k, f"device {int(kind)}:{number}")
-        from ...runtime import from_dlpack
-
         try:
             tensor = from_dlpack(value)
             array = tensor.numpy()
@@ -264,6 +265,7 @@ class _Call:
             text = f"cannot be used through DLPack: {err}"
             raise ArgumentTypeError(self.problem(k, "argument-type", text)) from err
         self.alive += [tensor, value]
+        remember(self.entry.library, type(value))
         return array
 
     def device_error(self, k: int, where: str) -> ArgumentValueError:
@@ -346,8 +348,6 @@ class _Call:
 
     def lay_out(self) -> None:
         """Use each array's own memory, or a compact native copy where its layout is another."""
-        import numpy as np
-
         copies: dict[tuple[Any, ...], Any] = {}
         for k, a in self.given.items():
             ty = self.sig.params[k].ty
@@ -365,23 +365,19 @@ class _Call:
 
     def check_apart(self, k: int, a: Any) -> None:
         """A copied array must not share memory with a different argument that the call could change."""
-        import numpy as np
-
         for j, other in self.given.items():
             same = a.shape == other.shape and a.strides == other.strides and a.dtype == other.dtype
             same = same and a.__array_interface__["data"][0] == other.__array_interface__["data"][0]
             if j == k or same or not (j in self.entry.conflicts or k in self.entry.conflicts):
                 continue
             if np.may_share_memory(a, other):
-                text = f"is not contiguous and overlaps argument {j + 1} ({self.sig.names[j]})"
+                text = f"is not contiguous and overlaps argument {j + 1} ({self.entry.names[j]})"
                 raise ArgumentValueError(
                     self.problem(k, "argument-overlap", text, "pass a copy of one of them")
                 )
 
     def overlapping(self) -> bool:
         """Whether a written array shares memory with another one."""
-        import numpy as np
-
         arrays = list(self.used.items())
         for i, (k, a) in enumerate(arrays):
             for j, b in arrays[i + 1 :]:

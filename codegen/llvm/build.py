@@ -12,6 +12,7 @@ from ...ir import IRModule, PrimFunc
 from . import cache, jit, layout
 from .arguments import Entry
 from .library import Library, make_callable
+from .machine import Machine
 from .signature import exported, signature
 
 if TYPE_CHECKING:
@@ -25,7 +26,12 @@ class Compiled:
     """
 
     def __init__(
-        self, mod: IRModule, lower: Callable[[], IRModule], digest: str | None, checked: bool
+        self,
+        mod: IRModule,
+        lower: Callable[[], IRModule],
+        digest: str | None,
+        checked: bool,
+        machine: Machine | None = None,
     ) -> None:
         self._lower = lower
         self._digest = digest
@@ -33,12 +39,14 @@ class Compiled:
         self._lock = threading.Lock()
         self._overlapping: Library | None = None
         self._lowered: IRModule | None = None
-        self.machine = jit.host()
+        self.machine = machine or jit.host()
         self.library = Library(*self._object(False), spans=self.spans)
         self.functions: dict[str, Callable[..., Any]] = {}
         fast = layout.fast_calls_possible()
         for name, func in exported(mod).items():
-            self.functions[name] = self._callable(name, func, fast)
+            made = self._callable(name, func, fast)
+            self.functions[str(func.attrs["global_symbol"])] = made
+            self.functions.setdefault(name, made)
 
     def _callable(self, name: str, func: PrimFunc, fast: bool) -> Callable[..., Any]:
         sig = signature(name, func)
@@ -62,14 +70,8 @@ class Compiled:
         name = None
         if self._digest is not None:
             m = self.machine
-            parts = (
-                self._digest,
-                m.triple,
-                m.cpu,
-                m.features,
-                jit.versions(),
-                f"{self._checked} {overlapping}",
-            )
+            options = f"{self._checked} {overlapping} {m.half} {m.level}"
+            parts = (self._digest, m.triple, m.cpu, m.features, jit.versions(), options)
             name = cache.key(*parts)
             found = cache.load(name)
             if found is not None:
@@ -96,7 +98,18 @@ class Compiled:
     def _emit(self, overlapping: bool) -> Emitted:
         from .emit import emit_module  # not loaded where the cache has the code
 
-        return emit_module(self.lowered(), self.machine, checked=self._checked, overlapping=overlapping)
+        lowered = self._lowered_in_order() if overlapping else self.lowered()
+        return emit_module(lowered, self.machine, checked=self._checked, overlapping=overlapping)
+
+    def _lowered_in_order(self) -> IRModule:
+        """The lowered module with vectorized loops run one iteration after another.
+
+        Whether iterations are independent was decided for buffers that share no memory.
+        """
+        from ...transform import PassContext
+
+        with PassContext(config={"tirx.disable_vectorize": True}):
+            return self._lower()
 
     def overlapping(self) -> Library:
         """The variant for arguments that share memory, compiled when first needed."""
@@ -129,14 +142,19 @@ _lock = threading.RLock()
 
 
 def compile_module(
-    mod: IRModule, lower: Callable[[], IRModule], digest: str, place: str, checked: bool
+    mod: IRModule,
+    lower: Callable[[], IRModule],
+    digest: str,
+    place: str,
+    checked: bool,
+    machine: Machine | None = None,
 ) -> Compiled:
     """The compiled module; the same one again for an equal digest and place. Several threads compile once."""
     key = (digest, place, checked)
     with _lock:
         found = _compiled.get(key)
         if found is None:
-            found = _compiled[key] = Compiled(mod, lower, digest, checked)
+            found = _compiled[key] = Compiled(mod, lower, digest, checked, machine)
             while len(_compiled) > _KEPT:
                 _compiled.popitem(last=False)
         else:

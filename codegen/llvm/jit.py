@@ -40,6 +40,11 @@ def host() -> Machine:
     return Machine(triple, llvm.get_host_cpu_name(), features.flatten(), half)
 
 
+def host_features() -> dict[str, bool]:
+    """The features of this machine's processor."""
+    return dict(binding().get_host_cpu_features())
+
+
 def versions() -> str:
     """What else decides about object code: LLVM and llvmlite."""
     import llvmlite
@@ -64,7 +69,7 @@ def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
         module.verify()
     except RuntimeError as err:
         raise InternalError(Diagnostic("internal", f"LLVM refuses the emitted code: {err}")) from err
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options = llvm.create_pipeline_tuning_options(speed_level=machine.level)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_interleaving = True

@@ -20,6 +20,7 @@ from ...errors import (
     OutOfBoundsError,
     Span,
 )
+from ...runtime import from_dlpack, get_global_func
 from . import jit
 from .signature import Signature, slot_format
 
@@ -87,8 +88,6 @@ class Library:
             kinds = [DType(k[1]) if k[0] in ("scalar", "vector") else None for k in site["args"]]
             print_values(zip(args, kinds))
             return
-        from ...runtime import get_global_func
-
         result = get_global_func(site["name"])(*args)
         if site["result"] != "void":
             _give(site, result, address)
@@ -147,8 +146,6 @@ def _arguments(kinds: list[list[str]], address: int, tensor: Callable[..., Any])
 
 def tensor_at(pointer: int, shape: tuple[int, ...], dtype: DType) -> Any:
     """A tensor on memory of the running kernel; it must not be kept after the call."""
-    from ...runtime import from_dlpack
-
     return from_dlpack(array_at(pointer, shape, dtype))
 
 
@@ -210,6 +207,9 @@ def site_error(site: Mapping[str, Any], span: Span | None, a: int, b: int) -> Ba
                 return RuntimeError(site["message"])
         case "bounds":
             text = f"index {a} of `{site['buffer']}` in `{name}` is outside its {b} elements"
+            if "dimension" in site:
+                place = f"dimension {site['dimension']} of `{site['buffer']}`"
+                text = f"index {a} of {place} in `{name}` is outside its extent {b}"
             return OutOfBoundsError(Diagnostic("out-of-bounds", text, span))
         case "memory":
             return MemoryError(f"`{name}` could not allocate a buffer of {a} bytes")

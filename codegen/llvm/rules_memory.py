@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...dtype import DType
-from ...ir import BufferLoad, BufferType, Call, Expr, PointerType, PrimType, Ramp, Var
+from ...ir import BufferLoad, BufferType, Call, Expr, PointerType, PrimType, Ramp, StringImm, Var
 from . import arith
 from .core import Memory
 from .expr import Expressions, as_ramp
@@ -121,6 +121,20 @@ def _masked_store(m: Expressions, e: Call) -> str:
         code.do(f"store {cell} {value}, ptr {m.address(buffer, position)}, align {m.natural(dtype)}")
         code.label(done)
     return "0"
+
+
+@rule("in_bounds")
+def _in_bounds(m: Expressions, e: Call) -> str:
+    index, extent, name, dimension = e.args
+    value = m.visit(index)
+    wide, limit = m.widen(value, index.dtype), m.index(extent)
+    assert isinstance(name, StringImm)
+    site = m.site("bounds", buffer=name.value, dimension=arith.constant(dimension))
+    lanes = index.dtype.lanes
+    for k in range(lanes):
+        one = wide if lanes == 1 else m.code.op(f"extractelement <{lanes} x i64> {wide}, i64 {k}")
+        m.require(m.code.op(f"icmp ult i64 {one}, {limit}"), site, one, limit)
+    return value
 
 
 # Pointers

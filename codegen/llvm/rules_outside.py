@@ -90,7 +90,7 @@ def _llvm_intrinsic(m: Expressions, e: Call) -> str:
     if void:
         m.code.do(text)
         return "0"
-    return m.code.op(text)
+    return m.rounded(e.dtype, m.code.op(text))
 
 
 FOREIGN = frozenset(

@@ -13,6 +13,7 @@ from ...dtype import DType
 from ...ir import BufferType, Expr, IntImm, PointerType, PrimType, Var
 from . import arith
 from .core import Context
+from .exchange import VIEW, dtype_word, view_function
 from .expr import Expressions
 from .layout import ALIGNED, CONTIGUOUS, DATA, DESCR, DIMS, FLAGS, HEAD, RANK, STRIDES, TYPE, WRITEABLE
 from .signature import Signature, dtype_of, inner_type
@@ -43,6 +44,7 @@ class Wrapper(Expressions):
         self.later: list[tuple[Expr, str, int]] = []
         self.arrays: list[_Array] = []
         self.inputs: dict[Var, str] = {}
+        self.view = ""
 
     def require(self, ok: str, site: int, a: str = "0", b: str = "0") -> None:
         """A shape expression that cannot be evaluated is left to the slow path."""
@@ -110,27 +112,31 @@ class Wrapper(Expressions):
         return wide if dtype.bits == 64 else code.op(f"trunc i64 {wide} to {value_type(dtype)}")
 
     def array(self, p: Var, o: str, kind: str, written: bool) -> None:
-        """A numpy array for a buffer parameter: type, dtype, rank, flags, then its shape."""
+        """An array for a buffer parameter: type, dtype, rank, layout, then its shape."""
         ty = p.ty
         assert isinstance(ty, BufferType)
         code = self.code
-        self.must(code.op(f"icmp eq ptr {kind}, {self.slot('type', 'ndarray')}"))
         self.settle()
         lanes = ty.dtype.lanes
         rank = len(ty.shape) + (lanes > 1)
-        self.must(
-            code.op(f"icmp eq ptr {self.field('ptr', o, DESCR)}, {self.slot('dtype', str(ty.dtype.element))}")
-        )
+        ours = code.op(f"icmp eq ptr {kind}, {self.slot('type', 'ndarray')}")
+        other = "" if ty.strides or lanes > 1 else code.name("other")
+        numpy, checked = code.name("numpy"), code.name("array")
+        code.branch(ours, numpy, other or "slow", likely=True)
+        code.label(numpy)
+        singleton = self.slot("dtype", str(ty.dtype.element))
+        self.must(code.op(f"icmp eq ptr {self.field('ptr', o, DESCR)}, {singleton}"))
         self.must(code.op(f"icmp eq i32 {self.field('i32', o, RANK)}, {rank}"))
         mask = ALIGNED | (WRITEABLE if written else 0) | (0 if ty.strides else CONTIGUOUS)
         flags = code.op(f"and i32 {self.field('i32', o, FLAGS)}, {mask}")
         self.must(code.op(f"icmp eq i32 {flags}, {mask}"))
         self.settle()
-        found = _Array(p, self.field("ptr", o, DATA))
+        data, dims = self.field("ptr", o, DATA), self.field("ptr", o, DIMS)
+        if other:
+            data, dims = self.foreign(ty, o, kind, (data, dims), other, checked)
+        found = _Array(p, data)
         self.arrays.append(found)
-        if rank:
-            dims = self.field("ptr", o, DIMS)
-            found.dims = [self.field("i64", dims, 8 * k) for k in range(rank)]
+        found.dims = [self.field("i64", dims, 8 * k) for k in range(rank)]
         if ty.strides:
             steps = self.field("ptr", o, STRIDES)
             found.strides = [self.field("i64", steps, 8 * k) for k in range(rank)]
@@ -145,6 +151,27 @@ class Wrapper(Expressions):
             self.extent(step, value, size)
         if isinstance(ty.elem_offset, Var) and ty.elem_offset in self.sig.symbols:
             self.values.setdefault(ty.elem_offset, "0")
+
+    def foreign(
+        self, ty: BufferType, o: str, kind: str, ours: tuple[str, str], other: str, checked: str
+    ) -> tuple[str, str]:
+        """Data and shape of a numpy array or, in the block `other`, of a tensor with an exchange table."""
+        code = self.code
+        from_numpy = code.block
+        code.jump(checked)
+        code.label(other)
+        if not self.view:
+            self.view = code.stack(VIEW, "view")
+        args = f"ptr {o}, ptr {kind}, ptr {self.view}, i32 {len(ty.shape)}, i32 {dtype_word(ty.dtype)}"
+        dims = code.op(f"call ptr {view_function(self.unit)}({args}, i64 {lane_bytes(ty.dtype) - 1})")
+        self.must(code.op(f"icmp ne ptr {dims}, null"))
+        self.settle()
+        data = code.op(f"load ptr, ptr {self.view}")
+        from_other = code.block
+        code.label(checked)
+        pairs = zip(ours, (data, dims))
+        a, b = [code.op(f"phi ptr [ {x}, %{from_numpy} ], [ {y}, %{from_other} ]") for x, y in pairs]
+        return a, b
 
     def extent(self, expected: Expr, value: str, unit: int) -> None:
         """Compare a size with its expression, or let it define its symbol."""

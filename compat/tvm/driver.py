@@ -15,19 +15,20 @@ def compile(
     """The built module. Raises UnsupportedError for a pipeline of one's own."""
     for name, value in (("relax_pipeline", relax_pipeline), ("tir_pipeline", tir_pipeline)):
         if value not in ("default", None):
-            raise UnsupportedError(
-                Diagnostic("unsupported", f"`{name}` is not supported yet: run the passes on the module first")
-            )
+            raise _no_pipeline(name)
     return build(mod, target)
 
 
 def build(mod: Any, target: Any = None, pipeline: Any = "default") -> Any:
     """The built module for a target, by default the one in effect, else `llvm`."""
     if pipeline not in ("default", None):
-        raise UnsupportedError(
-            Diagnostic("unsupported", "`pipeline` is not supported yet: run the passes on the module first")
-        )
+        raise _no_pipeline("pipeline")
     return _build(mod, target or Target.current() or "llvm")
+
+
+def _no_pipeline(name: str) -> UnsupportedError:
+    text = f"`{name}` is not supported yet"
+    return UnsupportedError(Diagnostic("unsupported", text, help=("run the passes on the module first",)))
 
 
 __all__ = ["build", "compile"]

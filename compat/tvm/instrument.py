@@ -8,7 +8,7 @@ from ..adapters import lacking
 PassInstrument = Instrument
 
 
-def PrintAfterAll() -> PrintAfter:  # noqa: N802
+def PrintAfterAll() -> PrintAfter:
     """An instrument that prints the module after each pass."""
     return PrintAfter()
 

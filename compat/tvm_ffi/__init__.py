@@ -49,9 +49,8 @@ def get_first_structural_mismatch(
 
 
 def structural_hash(value: Any, map_free_vars: bool = False, skip_tensor_content: bool = False) -> int:
-    """A hash that structurally equal values share."""
-    found = plain(value)
-    return int(_hash(found, map_free_vars=map_free_vars)) if map_free_vars else int(_hash(found))
+    """A hash of 64 bits that structurally equal values share, free variables mapped or not."""
+    return _hash(plain(value)) & (1 << 64) - 1
 
 
 __getattr__ = lacking("tvm_ffi")

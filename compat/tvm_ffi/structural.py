@@ -37,7 +37,7 @@ class VisitInterrupt:
 def _functions(callbacks: Any) -> list[tuple[type | tuple[type, ...], Callable[..., Any]]]:
     if callable(callbacks):
         return [(Node, callbacks)]
-    if isinstance(callbacks, tuple) and len(callbacks) == 2 and not callable(callbacks[0]):
+    if isinstance(callbacks, tuple) and len(callbacks) == 2 and isinstance(callbacks[0], type | tuple):
         return [callbacks]
     found = []
     for item in callbacks:

@@ -149,7 +149,7 @@ class _Finder(Visitor):
             table[buffer] = tuple([union(self.ana, a, b) for a, b in zip(old, box, strict=True)])
 
     def _through(self, buffer: Var, view: BufferRegion, box: Box) -> Box:
-        """The box in the source of a view: shifted where the view keeps the extents, else the whole region."""
+        """The box in the source of a view: shifted where the view keeps the extents, else all of it."""
         whole = [self.evaluate_range(r) for r in view.region]
         shape = _shape(buffer)
         lead = len(view.region) - len(shape)

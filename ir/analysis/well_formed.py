@@ -115,10 +115,14 @@ class _Checker(Visitor):
 
     # reporting
 
-    def report(self, code: str, message: str, node: Node, *notes: str, help: str | None = None) -> None:
-        span = getattr(node, "span", None)
+    def report(
+        self, code: str, message: str, node: Node, *notes: str, help: str | None = None, use: bool = False
+    ) -> None:
+        """Add a finding; the span of a variable is where it is defined, so a `use` has that of what holds it."""
+        span = None if use else getattr(node, "span", None)
         for outer in reversed(self.stack):
-            span = span or getattr(outer, "span", None)
+            if not (use and isinstance(outer, Var)):
+                span = span or getattr(outer, "span", None)
         if len(self.found) < _PLACES:
             place = f"at {self.path(node)}"
             if self.blocks:
@@ -213,7 +217,8 @@ class _Checker(Visitor):
             if isinstance(var.ty, BufferType):
                 code, what = "undefined-buffer", "buffer"
             notes = self.first(var) if id(var) in self.defined else ()
-            self.report(code, f"the {what} `{var.name}` is not defined here", var, *notes)
+            text = f"the {what} `{var.name}` is not defined here"
+            self.report(code, text, var, *notes, use=True)
             self.visible[id(var)] = len(self.trail)  # one report each
         elif place < self.barrier and id(var) in self.loops:
             name = next(b.name_hint for b in reversed(self.blocks) if b.iter_vars)
@@ -222,6 +227,7 @@ class _Checker(Visitor):
                 f"the loop variable `{var.name}` is used inside block `{name}`, which lies in that loop",
                 var,
                 help=f"bind an axis of the block to `{var.name}` and use the axis",
+                use=True,
             )
 
     # functions
@@ -242,6 +248,7 @@ class _Checker(Visitor):
         self.define_all(tuple({id(p): p for p in func.params}.values()), True)
         if func.ret_type.__class__ is not PrimType:
             self.visit(func.ret_type)
+        self.visit_value(func.attrs)
         self.scoped(func.body)
         self.leave(0)
         self.visible.clear()

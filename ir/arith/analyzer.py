@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ...node import runs_deep
 from ..expr import (
@@ -36,6 +37,9 @@ from .linear import Linear, linear
 from .modular import ANY, ModularSet, modular_set
 from .prove import Limits, never_positive
 
+if TYPE_CHECKING:
+    from .intset import IntervalSet
+
 
 class Analyzer:
     """Knows bounds and facts of variables; answers questions about integer expressions.
@@ -59,6 +63,18 @@ class Analyzer:
         self._bounds: dict[Var, Bound] = {}
         self._modulars: dict[Var, ModularSet] = {}
         self._forget()
+
+    def clone(self) -> Analyzer:
+        """An analyzer that knows the same; what either learns later, the other does not."""
+        other = Analyzer(data=self.data, strict=self.strict)
+        other.keys = self.keys
+        other.limits = dict(self.limits)
+        other.inequalities = list(self.inequalities)
+        other.facts = dict(self.facts)
+        other.unbounded = set(self.unbounded)
+        other._bounds = dict(self._bounds)
+        other._modulars = dict(self._modulars)
+        return other
 
     def _forget(self) -> None:
         self._bound_memo: dict[tuple[int, bool], tuple[Expr, Bound]] = {}
@@ -259,6 +275,12 @@ class Analyzer:
     def modular_set(self, e: Expr) -> ModularSet:
         """The set `coeff * k + base` that holds every value of the expression."""
         return self.modular(e)
+
+    def int_set(self, e: Expr, domain: Mapping[Var, IntervalSet]) -> IntervalSet:
+        """A set that holds every value of the index expression while its variables stay in `domain`."""
+        from .intset import eval_set
+
+        return eval_set(e, domain, self)
 
     @runs_deep
     def simplify(self, e: Expr, *, data: bool | None = None) -> Expr:

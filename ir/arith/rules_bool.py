@@ -5,8 +5,28 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
-from ..expr import EQ, GE, GT, LE, LT, NE, And, BinaryOp, Comparison, Expr, IntImm, Not, Or
+from ..expr import (
+    EQ,
+    GE,
+    GT,
+    LE,
+    LT,
+    NE,
+    Add,
+    And,
+    BinaryOp,
+    Comparison,
+    Expr,
+    IntImm,
+    Mul,
+    Not,
+    Or,
+    Sub,
+    Var,
+)
 from ..types import BOOL, PrimType
+from ..visitor import walk
+from .analyzer import reads_memory
 from .linear import Linear, rebuild
 from .rules import Class, rule
 
@@ -210,14 +230,24 @@ def logic_implied(ana: Analyzer, e: BinaryOp) -> Expr | None:
         return None
     if not (_int(e.a.a) and _int(e.b.a)):
         return None
-    # the right operand may rely on the left one (its reads are guarded by it), so only pure arithmetic drops it
-    from .analyzer import reads_memory
-    from .simplify import simplify
-
-    if reads_memory(e.a) or reads_memory(e.b):
+    # the left operand may guard the right one, which must be fine on its own then
+    if reads_memory(e.a) or not _cannot_fail(ana, e.b):
         return None
     keep = isinstance(e, And)
+    from .simplify import simplify
+
     with ana.assume(e.b, truth=keep):
         if _is(simplify(ana, e.a), keep):
             return e.b
     return None
+
+
+def _cannot_fail(ana: Analyzer, e: Expr) -> bool:
+    """Whether evaluating the expression raises no error whatever its variables are."""
+    with ana.mode(data=True):
+        for node in walk(e):
+            if not isinstance(node, Var | IntImm | Comparison | Add | Sub | Mul):
+                return False
+            if isinstance(node, Add | Sub | Mul) and not ana.is_exact(node):
+                return False
+    return True

@@ -48,6 +48,12 @@ class Signature:
             return args
         given = dict(keywords)
         span = given.pop("span", None)
+        if "dtype" in given:
+            # older releases gave the dtype by keyword to every operator, in front where one is needed
+            if self.names[:1] == ["dtype"]:
+                args = (given.pop("dtype"), *args)
+            elif "dtype" not in self.names and "dtype" not in self.keyword_only:
+                del given["dtype"]
         extra = args[len(self.names) :]
         if extra and not self.rest:
             if (

@@ -17,14 +17,17 @@ from loopwright.codegen.llvm import cache
 from loopwright.errors import DivisionError, IRError, OutOfBoundsError, Span, UnsupportedError
 from loopwright.ir import (
     Add,
+    Broadcast,
     BufferLoad,
     BufferStore,
     BufferType,
     FloorDiv,
     For,
     ForKind,
+    IfThenElse,
     IRModule,
     PrimFunc,
+    Ramp,
     Return,
     SBlock,
     SBlockRealize,
@@ -221,14 +224,41 @@ def test_errors_point_to_the_program_at_hand(folder: Path) -> None:
 
 def test_checked_builds() -> None:
     a = Var("a", BufferType("float32", (4, 8)))
-    n = Var("n", "int32")
-    func = PrimFunc([a, n], BufferStore(a, 1.0, [n, 0]), None, {"global_symbol": "f"})
+    n, m = Var("n", "int32"), Var("m", "int32")
+    store = BufferStore(a, 1.0, [n, m])
+    func = PrimFunc([a, n, m], IfThenElse(m < 100, store), None, {"global_symbol": "f"})
     f = build(func, checked=True)["f"]
-    f(ones(), 3)
-    with pytest.raises(OutOfBoundsError, match="`f`"):
-        f(ones(), 4)
-    with pytest.raises(IndexError):
-        f(ones(), -1)
+    f(ones(), 3, 7)
+    f(ones(), 3, 100)
+    for place, text in (
+        ((4, 0), "index 4 of dimension 0 of `a` in `f` is outside its extent 4"),
+        ((0, 8), "index 8 of dimension 1 of `a` in `f` is outside its extent 8"),
+        ((-1, 0), "index -1 of dimension 0"),
+        ((1, -8), "index -8 of dimension 1"),
+    ):
+        with pytest.raises(OutOfBoundsError, match=text):
+            f(ones(), *place)
+    x = ones()
+    build(kernel(), checked=True)["shift"](x)
+    assert (x == 2).all()
+
+
+def test_checked_builds_of_vectors_and_blocks() -> None:
+    a, n = Var("a", BufferType("int32", (8,))), Var("n", "int32")
+    vector = BufferStore(a, Broadcast(7, 4), [Ramp(n, 2, 4)])
+    f = build(PrimFunc([a, n], vector, None, {"global_symbol": "f"}), checked=True)["f"]
+    x = np.zeros(8, np.int32)
+    f(x, 1)
+    assert x.tolist() == [0, 7] * 4
+    with pytest.raises(IndexError, match="index 8 of dimension 0"):
+        f(x, 2)
+    i = Var("i", "int32")
+    block = SBlock([], [], [], "b", BufferStore(a, BufferLoad(a, [Add(i, n)]), [i]))
+    loop = For(i, 0, 4, "vectorized", SBlockRealize([], True, block))
+    g = build(PrimFunc([a, n], loop, None, {"global_symbol": "g"}), checked=True)["g"]
+    g(x, 4)
+    with pytest.raises(OutOfBoundsError, match="index 8"):
+        g(x, 5)
 
 
 @pytest.mark.slow
@@ -247,3 +277,32 @@ def test_a_new_process_reads_the_cache(folder: Path) -> None:
             [sys.executable, "-c", source, *more], capture_output=True, text=True, env=env, timeout=60
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "64.0\n", "")
+
+
+def test_processors_of_a_target() -> None:
+    from loopwright.codegen.llvm import jit
+    from loopwright.errors import TargetError
+
+    x = ones()
+    host = jit.host()
+    build(kernel(), f"llvm -mcpu={host.cpu}")["shift"](x)
+    if host.triple.startswith("x86_64"):
+        old = build(kernel(), "llvm -mcpu=x86-64")
+        old["shift"](x)
+        assert "ymm" not in old.source("asm")
+        build(kernel(), "llvm -mcpu=x86-64 -mattr=+sse4.2 -opt-level 1")["shift"](x)
+        assert (x == 4).all()
+        with pytest.raises(TargetError, match="aarch64"):
+            build(kernel(), "llvm -mtriple=aarch64-linux-gnu")
+    with pytest.raises(TargetError, match="not a `no-such-cpu`"):
+        build(kernel(), "llvm -mcpu=no-such-cpu")
+    with pytest.raises(TargetError, match="lacks the feature `no-such-feature`"):
+        build(kernel(), "llvm -mattr=+no-such-feature")
+
+
+def test_functions_are_found_by_their_symbol() -> None:
+    x = ones()
+    mod = build(IRModule({"inner": kernel(symbol="outer")}))
+    mod["outer"](x)
+    mod["inner"](x)
+    assert (x == 3).all()

@@ -554,3 +554,88 @@ def test_processes_end_cleanly(tmp_path: Any) -> None:
         timeout=60,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "360\n", "")
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_uint64),
+        ("device", ctypes.c_int32 * 2),
+        ("rank", ctypes.c_int32),
+        ("dtype", ctypes.c_uint32),
+        ("shape", ctypes.c_uint64),
+        ("strides", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+    ]
+
+
+class Exchanged:
+    """A tensor type with an exchange table; counts how often the table is used."""
+
+    asked = 0
+    __dlpack_c_exchange_api__: Any = None
+
+    def __init__(
+        self, array: np.ndarray, device: int = 1, with_strides: bool = True, offset: int = 0
+    ) -> None:
+        self.array = array
+        self.place = device
+        self.dims = (ctypes.c_int64 * max(array.ndim, 1))(*array.shape)
+        self.steps = (ctypes.c_int64 * max(array.ndim, 1))(*[s // array.itemsize for s in array.strides])
+        self.with_strides = with_strides
+        self.offset = offset
+
+    def __dlpack__(self, **more: Any) -> Any:
+        return self.array.__dlpack__(**more)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (self.place, 0)
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(DLTensor))
+def _exchange(tensor: Any, out: Any) -> int:
+    Exchanged.asked += 1
+    view = out.contents
+    view.data = tensor.array.ctypes.data - tensor.offset
+    view.device[0] = tensor.place
+    view.rank = tensor.array.ndim
+    view.dtype = {"f": 2, "i": 0}[tensor.array.dtype.kind] | tensor.array.itemsize * 8 << 8 | 1 << 16
+    view.shape = ctypes.addressof(tensor.dims)
+    view.strides = ctypes.addressof(tensor.steps) if tensor.with_strides else 0
+    view.offset = tensor.offset
+    return 0
+
+
+_table = (ctypes.c_uint64 * 7)(1 | 3 << 32, 0, 0, 0, 0, ctypes.cast(_exchange, ctypes.c_void_p).value, 0)
+_capsule_name = b"dlpack_exchange_api"  # a capsule keeps no copy
+_capsule = ctypes.pythonapi.PyCapsule_New
+_capsule.restype, _capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+Exchanged.__dlpack_c_exchange_api__ = _capsule(ctypes.addressof(_table), _capsule_name, None)
+
+
+def test_exchange_tables_of_other_packages_are_used() -> None:
+    f = compiled(symbolic_add())
+    a = np.arange(12, dtype=np.float32).reshape(3, 4)
+    out = np.zeros((3, 4), np.float32)
+    f(Exchanged(a), Exchanged(a), Exchanged(out))  # the slow path sees the type
+    Exchanged.asked = 0
+    out[...] = 0
+    f(Exchanged(a), Exchanged(a, with_strides=False), Exchanged(out, offset=64))
+    np.testing.assert_array_equal(out, a * 2)
+    assert Exchanged.asked == 3
+    f(a, Exchanged(a), out)
+    assert Exchanged.asked == 4
+    f(Exchanged(out), Exchanged(out), Exchanged(out))
+    np.testing.assert_array_equal(out, a * 4)
+    f(Exchanged(a.T.copy().T), a, Exchanged(out))
+    np.testing.assert_array_equal(out, a * 2)
+    one = np.ones((1, 4), np.float32)
+    f(Exchanged(np.ones((2, 4), np.float32)[::2]), one, Exchanged(out[:1]))
+    np.testing.assert_array_equal(out[:1], one * 2)
+    for bad, kind in (
+        (Exchanged(a[:2]), ArgumentValueError),
+        (Exchanged(a[0]), ArgumentValueError),
+        (Exchanged(a.astype(np.int32)), ArgumentTypeError),
+        (Exchanged(a, device=2), ArgumentValueError),
+    ):
+        with pytest.raises(kind):
+            f(a, a, bad)

@@ -273,8 +273,10 @@ def test_unsigned_arithmetic_wraps(case):
 def templates(dtype):
     """Expressions that bring every rule into play, over constants of both signs."""
     x, y = Var("x", dtype), Var("y", dtype)
+
     def c(v):
         return const(v, dtype)
+
     signed = dtype.startswith("int")
     low = LIMITS[dtype][0]
     out = [
@@ -289,20 +291,22 @@ def templates(dtype):
         Call("prim.if_then_else", (LE(x, x), x, y), PrimType(dtype)),
         Cast(PrimType(dtype), x), Cast(PrimType(dtype), Cast(PrimType("int16"), x)),
         Cast(PrimType(dtype), IntImm("int32", 300)), Cast(PrimType(dtype), Cast(PrimType("int32"), x)),
-        BitwiseAnd(x, c(0)), BitwiseOr(x, c(0)), BitwiseXor(c(5), c(3)), BitwiseAnd(x, c(7)), BitwiseAnd(x, c(127)),
-        BitwiseNot(BitwiseNot(x)), BitwiseNot(c(5)), LShift(x, c(0)), LShift(c(3), c(5)), RShift(c(100), c(2)),
-        LShift(c(3), c(9)), Not(Not(LT(x, y))), Not(EQ(x, y)), And(LT(x, y), LT(x, y)), Or(LT(x, y), Not(LT(x, y))),
+        BitwiseAnd(x, c(0)), BitwiseOr(x, c(0)), BitwiseXor(c(5), c(3)), BitwiseAnd(x, c(7)),
+        BitwiseAnd(x, c(127)), BitwiseNot(BitwiseNot(x)),
+        BitwiseNot(c(5)), LShift(x, c(0)), LShift(c(3), c(5)), RShift(c(100), c(2)),
+        LShift(c(3), c(9)), Not(Not(LT(x, y))), Not(EQ(x, y)), Or(LT(x, y), Not(LT(x, y))),
         And(LT(x, c(4)), LT(x, c(3))), And(LT(x, c(3)), LT(x, c(4))), Or(LT(x, c(3)), LT(x, c(4))),
-        Or(LT(x, c(4)), LT(x, c(3))), And(LT(x, y), LT(x, y)), And(EQ(c(1), c(1)), LT(x, y)), Or(EQ(c(1), c(1)), LT(x, y)),
+        Or(LT(x, c(4)), LT(x, c(3))), And(LT(x, y), LT(x, y)),
+        And(EQ(c(1), c(1)), LT(x, y)), Or(EQ(c(1), c(1)), LT(x, y)),
         Not(EQ(c(1), c(2))), EQ(x, x), LT(x, x), GE(x, x), And(LT(x, y), Or(LT(x, y), EQ(x, c(3)))),
         LT(Add(x, c(3)), Add(y, c(3))), EQ(Mul(x, c(4)), Add(Mul(y, c(2)), c(1))), EQ(Mul(x, c(4)), c(8)),
-        LT(Sub(x, y), Sub(c(3), y)), GT(c(3), Add(x, c(1))), Let(Var("t", dtype), x, x),
+        LT(Sub(x, y), Sub(c(3), y)), GT(c(3), Add(x, c(1))),
         Not(IntImm("bool", 0)),
     ]  # fmt: skip
-    for k in (-4, -3, -1, 1, 2, 3, 4, 6):
+    for k in (-4, -3, 1, 2, 4, 6):
         if not signed and k < 0:
             continue
-        for n in (1, 2, 3, 4, 6, 8, 12, -1, -2, -5):
+        for n in (1, 2, 3, 4, 8, 12, -1, -5):
             if not signed and n < 0:
                 continue
             for op in (FloorDiv, FloorMod, Div, Mod):
@@ -329,26 +333,23 @@ def templates(dtype):
     return x, y, out
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("data", [True, False])
-def test_templates_keep_their_value(dtype, data):
-    if dtype == "uint8" and not data:
-        pytest.skip("unsigned arithmetic always counts as wrapping")
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(("dtype", "data"), [("int8", True), ("int8", False), ("uint8", True)])
+def test_templates_keep_their_value(dtype, data, domain):
     x, y, exprs = templates(dtype)
-    for domain in DOMAINS:
-        for e in exprs:
-            if isinstance(e, Let):
-                continue
-            check(e, x, y, dtype, domain, data)
+    for e in exprs:
+        check(e, x, y, dtype, domain, data)
 
 
 def test_every_rule_is_brought_into_play():
     fired: set[str] = set()
     x, y, exprs = templates("int8")
-    for domain in DOMAINS:
+    for low, high in ((-128, 127), (0, 7)):
+        ana = Analyzer()
+        ana.fired = fired
+        ana.bind_bound(x, low, high)
         for e in exprs:
-            if not isinstance(e, Let):
-                check(e, x, y, "int8", domain, data=False, fired=fired)
+            ana.simplify(e)
     for ana, e in _special_cases():
         ana.fired = fired
         ana.simplify(e)
@@ -426,8 +427,10 @@ def test_interval_sets_hold_every_value(x0, xn, y0, yn, case):
 
 def test_symbolic_bounds_are_proved():
     i, j, n, m = [Var(name) for name in "ijnm"]
+
     def c(v):
         return const(v, "int32")
+
     ana = Analyzer(strict=True)
     ana.bind_bound(n, 0, 1 << 20)
     ana.bind_bound(m, 0, 1 << 10)

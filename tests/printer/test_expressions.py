@@ -91,7 +91,7 @@ def one(value, dtype="int32"):
         (BufferRegion(A, (Range(0, 4), Range(x, 1))), "A[0:4, x]"),
         (BufferRegion(A, (Range(x, 4), Range(2, 6))), "A[x:x + 4, 2:8]"),
         (BufferRegion(A, (Range(3, x), Range(x, Sub(1, x)))), "A[3:3 + x, x:x + (1 - x)]"),
-        (Range(1, 8), "T.Range(1, 9)"),
+        (Range(1, 8), "I.Range(1, 9)"),
         (
             IterVar(Range(0, 8), x, 1, "threadIdx.x"),
             'T.iter_var(x, T.Range(0, 8), "ThreadIndex", "threadIdx.x")',

@@ -280,17 +280,19 @@ def test_grids():
 
 def test_attributes():
     inner = AttrStmt(0, "a", 1, AttrStmt(0, "b", "c", Evaluate(1)))
-    assert lines(inner) == 'T.attr({"a": 1, "b": "c"})\nT.evaluate(1)'
+    assert lines(inner) == 'with T.attr({"a": 1, "b": "c"}):\n    T.evaluate(1)'
+    loop = For(Var("i"), 0, 4, "serial", inner)
+    assert lines(loop) == 'for i in range(4):\n    T.attr({"a": 1, "b": "c"})\n    T.evaluate(1)'
     assert lines(SeqStmt([inner, Evaluate(2)])) == block("""
         with T.attr({"a": 1, "b": "c"}):
             T.evaluate(1)
         T.evaluate(2)
     """)
-    assert lines(AttrStmt(A, "k", n, Evaluate(1))) == 'T.attr(A, "k", n)\nT.evaluate(1)'
+    assert lines(AttrStmt(A, "k", n, Evaluate(1))) == 'with T.attr(A, "k", n):\n    T.evaluate(1)'
     again = AttrStmt(0, "a", 1, AttrStmt(0, "a", 2, Evaluate(1)))
-    assert lines(again) == 'T.attr({"a": 1})\nT.attr({"a": 2})\nT.evaluate(1)'
+    assert lines(again) == 'with T.attr({"a": 1}):\n    T.attr({"a": 2})\n    T.evaluate(1)'
     wide = AttrStmt(IntImm("int64", 0), "a", 1, Evaluate(1))
-    assert lines(wide) == 'T.attr(T.int64(0), "a", 1)\nT.evaluate(1)'
+    assert lines(wide) == 'with T.attr(T.int64(0), "a", 1):\n    T.evaluate(1)'
 
 
 def launch(var, extent, body, tag="threadIdx.x"):
@@ -300,7 +302,7 @@ def launch(var, extent, body, tag="threadIdx.x"):
 def test_launches():
     tx = Var("tx")
     alone = launch(tx, IntImm("int32", 4), Evaluate(tx))
-    assert lines(alone) == 'tx = T.launch_thread("threadIdx.x", 4)\nT.evaluate(tx)'
+    assert lines(alone) == 'with T.launch_thread("threadIdx.x", 4) as tx:\n    T.evaluate(tx)'
     assert lines(SeqStmt([alone, Evaluate(0)])) == block("""
         with T.launch_thread("threadIdx.x", 4) as tx:
             T.evaluate(tx)
@@ -317,8 +319,8 @@ def test_launches():
     other = AttrStmt(IterVar(None, tx, 1, "threadIdx.x"), "thread_extent", 4, Evaluate(0))
     assert lines(other) == block("""
         tx = T.int32()
-        T.attr(T.iter_var(tx, None, "ThreadIndex", "threadIdx.x"), "thread_extent", 4)
-        T.evaluate(0)
+        with T.attr(T.iter_var(tx, None, "ThreadIndex", "threadIdx.x"), "thread_extent", 4):
+            T.evaluate(0)
     """)
 
 

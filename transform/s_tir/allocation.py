@@ -73,7 +73,7 @@ def plan_allocation(func: PrimFunc) -> PrimFunc:
                         vi, vj = T.axis.remap("SS", [i, j])
                         C[vi, vj] = B[vi, vj] * T.float32(2)
     """
-    return _Plan()(func)  # type: ignore[no-any-return]
+    return _Plan()(func)
 
 
 class _Plan(Rewriter):
@@ -125,7 +125,7 @@ class _Plan(Rewriter):
         if block.init is not None and buffer in self.buffers(block.init):
             return None
         chain: list[For] = []
-        node: Stmt | None = block.body
+        node: Node | None = block.body
         while node is not None:
             users = [c for c in children(node) if buffer in self.buffers(c)]
             if len(users) == 1 and not isinstance(users[0], Stmt):
@@ -178,7 +178,7 @@ def compact_buffer_allocation(func: PrimFunc) -> PrimFunc:
                 for j in range(8):
                     A[i, j] = B[0, j] * B[0, j]
     """
-    return _Compact(func)(func)  # type: ignore[no-any-return]
+    return _Compact(func)(func)
 
 
 class _Compact(Rewriter):

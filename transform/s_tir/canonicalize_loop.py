@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import Expr, For, IntImm, PrimFunc, Var, const
+from ...ir import Expr, For, IntImm, PrimFunc, Var, const, seq
 from ...ir.expr import FloorDiv
 from ...ir.visitor import Rewriter
-from ..common import cast_to, is_const, minus, plus, refuse, times
+from ..common import cast_to, is_const, minus, named, plus, refuse, times
 from ..registry import prim_func_pass
 
 
@@ -27,7 +27,7 @@ def canonicalize_loop(func: PrimFunc) -> PrimFunc:
             for i in range(4):
                 A[i * 4 + 1] = i * 4 + 1
     """
-    return _Loops()(func)  # type: ignore[no-any-return]
+    return _Loops()(func)
 
 
 class _Loops(Rewriter):
@@ -45,13 +45,14 @@ class _Loops(Rewriter):
                 f"the loop over `{loop.loop_var.name}` has step {step.value}; it must be positive",
                 loop,
             )
-        low, extent = self.visit(loop.min), self.visit(loop.extent)
+        bound, low = named(self.visit(loop.min), f"{loop.loop_var.name}_start")
+        extent = self.visit(loop.extent)
         var = Var(loop.loop_var.name, loop.loop_var.ty, loop.loop_var.span)
         self.vars[loop.loop_var] = plus(times(var, step), low)
         body = self.visit(loop.body)
-        return loop.replace(
-            loop_var=var, min=const(0, var.dtype), extent=_count(extent, step), step=None, body=body
-        )
+        zero = const(0, var.dtype)
+        new = loop.replace(loop_var=var, min=zero, extent=_count(extent, step), step=None, body=body)
+        return seq([*bound, new])
 
 
 def _count(extent: Expr, step: IntImm) -> Expr:

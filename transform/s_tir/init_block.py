@@ -38,7 +38,7 @@ def lower_init_block(func: PrimFunc) -> PrimFunc:
                         B[vi] = T.float32(0)
                     B[vi] = B[vi] + A[vi, vk]
     """
-    return _Init()(func)  # type: ignore[no-any-return]
+    return _Init()(func)
 
 
 class _Init(Rewriter):

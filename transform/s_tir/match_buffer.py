@@ -25,7 +25,7 @@ from ...ir import (
 )
 from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter
-from ..common import buffer_type, cast_to, plus, refuse, widened
+from ..common import buffer_type, cast_to, named, plus, refuse, widened
 from ..registry import prim_func_pass
 from ..strides import linear_offset, strides_of
 
@@ -55,7 +55,7 @@ def lower_match_buffer(func: PrimFunc) -> PrimFunc:
                     T.writes(A[i * 4:i * 4 + 4, 0:16])
                     A[i * 4 + 1, 2] = T.float32(1)
     """
-    return _Views()(func)  # type: ignore[no-any-return]
+    return _Views()(func)
 
 
 class _Views(Rewriter):
@@ -71,6 +71,13 @@ class _Views(Rewriter):
         for match in block.match_buffers:
             source = self.visit(match.source)
             self._check(match, source)
+            ranges = []
+            for r in source.region:
+                more, low = named(r.min, f"{match.buffer.name}_start")
+                bound += more
+                ranges.append(Range(low, r.extent))
+            if bound:
+                source = BufferRegion(source.buffer, ranges, source.span)
             self.views[match.buffer] = source
             bound += self._symbols(match, source)
         new = self.visit_fields(block.replace(match_buffers=()))
@@ -83,10 +90,17 @@ class _Views(Rewriter):
     def _check(self, match: MatchBufferRegion, source: BufferRegion) -> None:
         view = buffer_type(match.buffer)
         lead = len(source.region) - len(view.shape)
+        if view.dtype is not source.buffer.dtype:
+            raise refuse(
+                "view-dtype",
+                f"the view `{match.buffer.name}` has dtype `{view.dtype}`, "
+                f"`{source.buffer.name}` has `{source.buffer.dtype}`",
+                match,
+            )
         if lead < 0:
             raise refuse(
                 "view-shape",
-                f"the view `{match.buffer.name}` has more dimensions than the region of `{source.buffer.name}`",
+                f"the view `{match.buffer.name}` of `{source.buffer.name}` has more dimensions than that",
                 match,
             )
         for r in source.region[:lead]:

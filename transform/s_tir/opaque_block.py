@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import AllocBuffer, IfThenElse, PrimFunc, SBlock, SBlockRealize, seq
+from ...ir import AllocBuffer, IfThenElse, PrimFunc, SBlock, SBlockRealize, Stmt, seq
 from ...ir.visitor import Rewriter
-from ..common import cast_to, is_const, refuse
+from ..common import cast_to, is_const, named, refuse
 from ..registry import prim_func_pass
 
 
@@ -33,18 +33,33 @@ def convert_blocks_to_opaque(func: PrimFunc) -> PrimFunc:
                     T.writes(B[i * 4 + j])
                     B[i * 4 + j] = A[i * 4 + j]
     """
-    return _Opaque()(func)  # type: ignore[no-any-return]
+    return _Opaque()(func)
 
 
 class _Opaque(Rewriter):
     def visit_SBlockRealize(self, realize: SBlockRealize) -> Any:
         block = realize.block
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            self.vars[axis.var] = cast_to(self.visit(value), axis.var.ty)
+        values = [
+            cast_to(self.visit(v), a.var.ty)
+            for a, v in zip(block.iter_vars, realize.iter_values, strict=True)
+        ]
         predicate = self.visit(realize.predicate)
-        changed = self.visit(block.replace(iter_vars=()) if block.iter_vars else block)
+        for axis, value in zip(block.iter_vars, values):
+            self.vars[axis.var] = value
+        reads, writes = self.visit_tuple(block.reads), self.visit_tuple(block.writes)
+        bound: list[Stmt] = []
+        for axis, value in zip(block.iter_vars, values):
+            # a value from memory is read once, before the body may change it
+            more, self.vars[axis.var] = named(value, axis.var.name)
+            bound += more
+        changed = self.visit(block.replace(iter_vars=(), reads=(), writes=()) if block.iter_vars else block)
         if changed is block and predicate is realize.predicate:
             return realize
+        if block.iter_vars:
+            changed = changed.replace(reads=reads, writes=writes)
+        if bound:
+            init = None if changed.init is None else seq([*bound, changed.init])
+            changed = changed.replace(body=seq([*bound, changed.body]), init=init)
         return realize.replace(iter_values=(), predicate=predicate, block=changed)
 
 
@@ -76,7 +91,7 @@ def lower_opaque_block(func: PrimFunc) -> PrimFunc:
                     A[i] = B[0]
     """
     new = _Flatten()(func)
-    return new.without_attr("s_tir") if "s_tir" in new.attrs else new  # type: ignore[no-any-return]
+    return new.without_attr("s_tir") if "s_tir" in new.attrs else new
 
 
 class _Flatten(Rewriter):

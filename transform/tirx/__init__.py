@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import (
     flatten_buffer,
     hints,
+    hoist_start,
     remove_no_op,
     stmt_simplify,
     thread_binding,
@@ -15,6 +16,7 @@ from . import (
 __all__ = [
     "flatten_buffer",
     "hints",
+    "hoist_start",
     "remove_no_op",
     "stmt_simplify",
     "thread_binding",

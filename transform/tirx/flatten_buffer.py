@@ -11,6 +11,7 @@ from ...ir import (
     BufferType,
     Call,
     DeclBuffer,
+    Expr,
     Op,
     PointerType,
     PrimFunc,
@@ -21,7 +22,7 @@ from ...ir import (
     seq,
 )
 from ...ir.visitor import Rewriter, walk
-from ..common import buffer_type, refuse
+from ..common import buffer_type, named, refuse
 from ..registry import prim_func_pass
 from ..strides import linear_offset, reach
 
@@ -50,7 +51,7 @@ def flatten_buffer(func: PrimFunc) -> PrimFunc:
             for i, j in T.grid(4, 8):
                 B[i * 8 + j] = A_1[i * 8 + j]
     """
-    return _Flatten(func)(func)  # type: ignore[no-any-return]
+    return _Flatten(func)(func)
 
 
 class _Flatten(Rewriter):
@@ -58,6 +59,7 @@ class _Flatten(Rewriter):
         super().__init__()
         self.flat: dict[Var, Var] = {}
         self.kept = _handed_out(func)
+        self.renamed: dict[Var, Var] = {}
 
     def visit_PrimFunc(self, func: PrimFunc) -> Any:
         accessed = {n.buffer for n in walk(func.body) if isinstance(n, BufferLoad | BufferStore)}
@@ -75,26 +77,45 @@ class _Flatten(Rewriter):
         data = Call("tirx.buffer_data", (buffer,), PointerType(PrimType(ty.dtype), ty.storage_scope))
         return DeclBuffer(flat, data)
 
-    def _new(self, buffer: Var) -> Var:
-        """The buffer to allocate or declare instead of this one."""
-        if _is_flat(buffer):
-            return buffer
-        flat = self.flat[buffer] = self.vars[buffer] = _flattened(buffer)  # type: ignore[assignment]
-        return flat
-
     def visit_AllocBuffer(self, stmt: AllocBuffer) -> Any:
-        if stmt.buffer in self.kept:
-            return seq([stmt, self._alias(stmt.buffer)])
-        new = self._new(stmt.buffer)
-        return stmt if new is stmt.buffer else stmt.replace(buffer=new)
+        return self._introduce(stmt, stmt.buffer)
 
     def visit_DeclBuffer(self, stmt: DeclBuffer) -> Any:
         data = self.visit(stmt.data)
-        if stmt.buffer in self.kept:
-            same = stmt if data is stmt.data else stmt.replace(data=data)
-            return seq([same, self._alias(stmt.buffer)])
-        new = self._new(stmt.buffer)
-        return stmt if new is stmt.buffer and data is stmt.data else stmt.replace(buffer=new, data=data)
+        return self._introduce(stmt if data is stmt.data else stmt.replace(data=data), stmt.buffer)
+
+    def _introduce(self, stmt: AllocBuffer | DeclBuffer, old: Var) -> Stmt:
+        """The statement with a flat buffer, or with an alias after it where the shape is needed."""
+        bound, buffer = self._steady(old)
+        if old in self.kept:
+            same = stmt if buffer is old else stmt.replace(buffer=buffer)
+            return seq([*bound, same, self._alias(buffer)])
+        new = buffer if _is_flat(buffer) else _flattened(buffer)
+        if new is old:
+            return stmt
+        if new is not buffer:
+            self.flat[buffer] = new
+        self.vars[old] = new
+        return seq([*bound, stmt.replace(buffer=new)])
+
+    def _steady(self, buffer: Var) -> tuple[list[Stmt], Var]:
+        """The buffer with sizes that are read from memory bound to names, since memory may change."""
+        ty = self.visit(buffer_type(buffer))
+        bound: list[Stmt] = []
+
+        def steady(e: Expr) -> Expr:
+            more, name = named(e, f"{buffer.name}_size")
+            bound.extend(more)
+            return name
+
+        shape, strides = [steady(e) for e in ty.shape], [steady(e) for e in ty.strides]
+        offset = None if ty.elem_offset is None else steady(ty.elem_offset)
+        if not bound and ty is buffer.ty:
+            return bound, buffer
+        new = Var(buffer.name, ty.replace(shape=shape, strides=strides, elem_offset=offset), buffer.span)
+        self.vars[buffer] = new
+        self.renamed[buffer] = new
+        return bound, new
 
     def visit_SBlock(self, block: SBlock) -> Any:
         raise refuse(
@@ -106,28 +127,32 @@ class _Flatten(Rewriter):
 
     def visit_BufferLoad(self, load: BufferLoad) -> Any:
         indices = self.visit_tuple(load.indices)
-        flat = self.flat.get(load.buffer)
-        if flat is None:
-            return load if indices is load.indices else load.replace(indices=indices)
-        return BufferLoad(flat, [linear_offset(load.buffer, indices)], load.span)
+        buffer = self.renamed.get(load.buffer, load.buffer)
+        flat = self.flat.get(buffer)
+        if flat is not None:
+            return BufferLoad(flat, [linear_offset(buffer, indices)], load.span)
+        same = indices is load.indices and buffer is load.buffer
+        return load if same else load.replace(buffer=buffer, indices=indices)
 
     def visit_BufferStore(self, store: BufferStore) -> Any:
         value, indices = self.visit(store.value), self.visit_tuple(store.indices)
-        flat = self.flat.get(store.buffer)
-        if flat is None:
-            same = value is store.value and indices is store.indices
-            return store if same else store.replace(value=value, indices=indices)
-        return BufferStore(flat, value, [linear_offset(store.buffer, indices)], store.span)
+        buffer = self.renamed.get(store.buffer, store.buffer)
+        flat = self.flat.get(buffer)
+        if flat is not None:
+            return BufferStore(flat, value, [linear_offset(buffer, indices)], store.span)
+        same = value is store.value and indices is store.indices and buffer is store.buffer
+        return store if same else store.replace(buffer=buffer, value=value, indices=indices)
 
     def visit_Call(self, call: Call) -> Any:
-        if not _is_masked(call) or call.args[0] not in self.flat:
+        buffer = call.args[0] if _is_masked(call) else None
+        buffer = self.renamed.get(buffer, buffer) if isinstance(buffer, Var) else None
+        flat = self.flat.get(buffer) if buffer is not None else None
+        if buffer is None or flat is None:
             return self.visit_fields(call)
         first = 1 if getattr(call.op, "name", "") == "tirx.masked_load" else 2
-        buffer = call.args[0]
-        assert isinstance(buffer, Var)
         args = [self.visit(a) for a in call.args[1:]]
         offset = linear_offset(buffer, args[first - 1 : -1])
-        return call.replace(args=(self.flat[buffer], *args[: first - 1], offset, args[-1]))
+        return call.replace(args=(flat, *args[: first - 1], offset, args[-1]))
 
 
 def _is_masked(node: Any) -> bool:

@@ -26,7 +26,7 @@ def remove_hints(func: PrimFunc) -> PrimFunc:
         def f(A: T.Buffer((4,), "int32")):
             A[0] = 1
     """
-    return _Hints()(func)  # type: ignore[no-any-return]
+    return _Hints()(func)
 
 
 class _Hints(Rewriter):

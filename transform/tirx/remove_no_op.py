@@ -44,7 +44,7 @@ def remove_no_op(func: PrimFunc) -> PrimFunc:
         def f(A: T.Buffer((8,), "int32")):
             A[0] = 1
     """
-    return _Remove(func)(func)  # type: ignore[no-any-return]
+    return _Remove(func)(func)
 
 
 class _Uses(Visitor):

@@ -30,6 +30,7 @@ from ...ir import (
 from ...ir.arith import Analyzer
 from ...ir.arith.simplify import simplify
 from ...ir.visitor import Rewriter, substitute, symbol_vars
+from ..common import is_steady
 from ..loops import jumps_out
 from ..registry import prim_func_pass
 
@@ -54,7 +55,7 @@ def stmt_simplify(func: PrimFunc) -> PrimFunc:
             for i, j in T.grid(4, 4):
                 A[i * 4 + j] = j
     """
-    return _Simplify()(func)  # type: ignore[no-any-return]
+    return _Simplify()(func)
 
 
 class _Simplify(Rewriter):
@@ -98,7 +99,8 @@ class _Simplify(Rewriter):
             if extent.value <= 0:
                 return Evaluate(0)
             one = extent.value == 1 and loop.kind is not ForKind.THREAD_BINDING
-            if one and loop.step is None and not loop.annotations and not jumps_out(loop.body):
+            one = one and loop.step is None and not loop.annotations and is_steady(low)
+            if one and not jumps_out(loop.body):
                 self.vars[loop.loop_var] = low
                 return self.visit(loop.body)
         step = None if loop.step is None else self.index(loop.step)

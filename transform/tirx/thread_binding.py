@@ -27,7 +27,7 @@ def lower_virtual_thread(func: PrimFunc) -> PrimFunc:
             for i in range(4):
                 A[i] = i
     """
-    return _Threads()(func)  # type: ignore[no-any-return]
+    return _Threads()(func)
 
 
 class _Threads(Rewriter):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...ir import BufferStore, For, ForKind, IntImm, PrimFunc, const, seq
 from ...ir.visitor import Rewriter, walk
-from ..common import plus
+from ..common import is_steady, plus
 from ..context import PassContext
 from ..loops import copy_body, jumps_out, size_of
 from ..registry import prim_func_pass
@@ -36,7 +36,7 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
             A[T.Add(0, 1)] = 0
             A[T.Add(1, 1)] = 1
     """
-    return _Unroll()(func)  # type: ignore[no-any-return]
+    return _Unroll()(func)
 
 
 class _Unroll(Rewriter):
@@ -56,7 +56,14 @@ class _Unroll(Rewriter):
             wanted = extent <= self.auto_extent or extent * _steps(loop) <= self.auto_step
         if loop.kind is not ForKind.UNROLLED and not wanted:
             return loop
-        if not wanted or not isinstance(loop.extent, IntImm) or loop.step is not None or jumps_out(loop.body):
+        if (
+            not wanted
+            or not isinstance(loop.extent, IntImm)
+            or loop.step is not None
+            or not is_steady(loop.min)
+        ):
+            return loop.replace(kind=ForKind.SERIAL)
+        if jumps_out(loop.body):
             return loop.replace(kind=ForKind.SERIAL)
         count = loop.extent.value
         if count > 1 and count * size_of(loop.body) > self.max_nodes:

@@ -7,7 +7,7 @@ from typing import Any
 from ...ir import Bind, For, ForKind, IfThenElse, IntImm, PrimFunc, PrimType, Range, Stmt, Var, const
 from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, substitute
-from ..common import plus, refuse, times
+from ..common import is_steady, plus, refuse, times
 from ..context import PassContext
 from ..loops import jumps_out, returns
 from ..registry import prim_func_pass
@@ -38,7 +38,7 @@ def vectorize_loop(func: PrimFunc, enable_vectorize: bool = True) -> PrimFunc:
             for i in range(4):
                 B[i * 4:i * 4 + 4] = A[T.Ramp(i * 4, 1, 4)] + T.Broadcast(T.float32(1), 4)
     """
-    return _Vectorize(enable_vectorize)(func)  # type: ignore[no-any-return]
+    return _Vectorize(enable_vectorize)(func)
 
 
 class _Vectorize(Rewriter):
@@ -87,7 +87,7 @@ class _Vectorize(Rewriter):
             )
         serial = loop.replace(kind=ForKind.SERIAL)
         count = loop.extent.value
-        if not self.enable or count < 2 or returns(loop.body):
+        if not self.enable or count < 2 or returns(loop.body) or not is_steady(loop.min):
             return serial
         if not loop.loop_var.dtype.is_int or not independent(loop.body, loop.loop_var, self.ana):
             return serial

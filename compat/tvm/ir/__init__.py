@@ -39,7 +39,17 @@ from .base import (
     structural_equal,
     structural_hash,
 )
-from .expr import BufferLoad, BufferRegion, Call, Expr, GlobalVar, Range, TensorLoad, TensorRegion, is_prim_var
+from .expr import (
+    BufferLoad,
+    BufferRegion,
+    Call,
+    Expr,
+    GlobalVar,
+    Range,
+    TensorLoad,
+    TensorRegion,
+    is_prim_var,
+)
 from .function import CallingConv
 from .module import IRModule
 from .type import PrimType, Type

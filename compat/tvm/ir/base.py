@@ -8,8 +8,8 @@ from ....errors import Diagnostic, IRError
 from ....errors import Span as _Span
 from ....ir import from_json, structural_hash, to_json
 from ....node import Attrs, Node
-from ...adapters import adapts, lacking
 from ...access import AccessPath, mismatch, plain
+from ...adapters import adapts, lacking
 from ...methods import SourceName
 
 
@@ -34,12 +34,12 @@ class EnvFunc:
 
 
 @adapts(_Span)
-def Span(source_name: Any, line: int, end_line: int, column: int, end_column: int) -> _Span:  # noqa: N802
+def Span(source_name: Any, line: int, end_line: int, column: int, end_column: int) -> _Span:
     """A span, in the peer's order of arguments."""
     return _Span(getattr(source_name, "name", source_name), line, column, end_line, end_column)
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, skip_tensor_content: bool = False) -> bool:
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     """Whether two values are structurally equal."""
     return mismatch(lhs, rhs, map_free_vars) is None
 

@@ -25,19 +25,19 @@ def is_prim_var(value: Any) -> bool:
 
 
 @adapts(ir.Range)
-def Range(begin: Any, end: Any = None, span: Any = None) -> Any:  # noqa: N802
+def Range(begin: Any, end: Any = None, span: Any = None) -> Any:
     """From `begin` up to `end`; with one argument from 0."""
     return ir.make_range(begin, end)
 
 
 @adapts(ir.GlobalVar)
-def GlobalVar(name_hint: str) -> Any:  # noqa: N802
+def GlobalVar(name_hint: str) -> Any:
     """The name of a function of a module."""
     return ir.GlobalVar(name_hint)
 
 
 @adapts(ir.Call)
-def Call(  # noqa: N802
+def Call(
     op: Any, args: Any, attrs: Any = None, ty_args: Any = None, span: Any = None, ret_ty: Any = None
 ) -> Any:
     """A call; without `ret_ty` the callee says its type. Raises UnsupportedError for `ty_args`."""
@@ -54,7 +54,7 @@ BufferLoad = ir.BufferLoad
 
 
 @adapts(ir.BufferRegion)
-def TensorRegion(source: Any, region: Any, ty: Any = None, span: Any = None) -> Any:  # noqa: N802
+def TensorRegion(source: Any, region: Any, ty: Any = None, span: Any = None) -> Any:
     """A rectangular part of a buffer."""
     return ir.BufferRegion(source, region)
 

@@ -9,7 +9,7 @@ from ...adapters import adapts, lacking
 
 
 @adapts(ir.IRModule)
-def IRModule(functions: Any = None, attrs: Any = None, global_infos: Any = None) -> Any:  # noqa: N802
+def IRModule(functions: Any = None, attrs: Any = None, global_infos: Any = None) -> Any:
     """A module; without arguments an empty one."""
     return ir.IRModule(functions or {}, attrs or {}, global_infos or {})
 

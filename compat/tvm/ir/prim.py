@@ -46,19 +46,19 @@ from ...adapters import adapts, lacking
 
 
 @adapts(ir.IntImm)
-def IntImm(dtype: Any, value: int, span: Any = None) -> Any:  # noqa: N802
+def IntImm(dtype: Any, value: int, span: Any = None) -> Any:
     """An integer constant."""
     return ir.IntImm(dtype, value, span)
 
 
 @adapts(ir.FloatImm)
-def FloatImm(dtype: Any, value: float, span: Any = None) -> Any:  # noqa: N802
+def FloatImm(dtype: Any, value: float, span: Any = None) -> Any:
     """A float constant."""
     return ir.FloatImm(dtype, value, span)
 
 
 @adapts(ir.Cast)
-def Cast(dtype: Any, value: Any, span: Any = None) -> Any:  # noqa: N802
+def Cast(dtype: Any, value: Any, span: Any = None) -> Any:
     """A conversion."""
     return ir.Cast(dtype, value, span)
 

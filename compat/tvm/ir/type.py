@@ -26,7 +26,7 @@ Type = adapt(ir.Type, _no_type, missing=staticmethod(MissingType))
 
 
 @adapts(ir.PrimType)
-def PrimType(dtype: Any) -> Any:  # noqa: N802
+def PrimType(dtype: Any) -> Any:
     """A scalar or vector type. Raises TypeError for `handle`, which is no scalar."""
     dtype = DType(dtype.dtype if isinstance(dtype, ir.PrimType) else dtype)
     if dtype.is_handle:

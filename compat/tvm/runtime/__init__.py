@@ -41,7 +41,8 @@ def tensor(arr: Any, device: Any = None, mem_scope: str | None = None) -> Any:
 
 def _plain_memory(mem_scope: str | None) -> None:
     if mem_scope not in (None, "global"):
-        raise UnsupportedError(Diagnostic("unsupported", f"the memory scope `{mem_scope}` is not supported yet"))
+        text = f"the memory scope `{mem_scope}` is not supported yet"
+        raise UnsupportedError(Diagnostic("unsupported", text))
 
 
 def convert(value: Any) -> Any:

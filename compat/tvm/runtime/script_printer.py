@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...adapters import lacking
 from ...access import AccessPath
+from ...adapters import lacking
 
 
 class PrinterConfig:

@@ -10,7 +10,7 @@ from ...adapters import adapts, lacking
 
 
 @adapts(ir.SBlock)
-def SBlock(  # noqa: N802
+def SBlock(
     iter_vars: Any,
     reads: Any,
     writes: Any,

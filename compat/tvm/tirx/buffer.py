@@ -20,7 +20,7 @@ class BufferAccessKind(enum.IntFlag):
 
 
 @adapts(ir.BufferType)
-def BufferType(  # noqa: N802
+def BufferType(
     dtype: Any,
     storage_scope: str = "global",
     shape: Any = (),

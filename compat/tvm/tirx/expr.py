@@ -15,13 +15,13 @@ CallEffectKind = Effect
 
 
 @adapts(ir.IterVar, DataPar=0, ThreadIndex=1, CommReduce=2, Ordered=3, Opaque=4, DimInfo=4)
-def IterVar(dom: Any, var: Any, iter_type: int, thread_tag: str = "", span: Any = None) -> Any:  # noqa: N802
+def IterVar(dom: Any, var: Any, iter_type: int, thread_tag: str = "", span: Any = None) -> Any:
     """An iteration axis; the domain may be a pair of begin and end, the variable a name."""
     return ir.iter_var(var, dom, iter_type, thread_tag)
 
 
 @adapts(ir.Reduce)
-def Reduce(  # noqa: N802
+def Reduce(
     combiner: Any, src: Any, rdom: Any, condition: Any, value_index: int, init: Any = None, span: Any = None
 ) -> Any:
     """A reduction of `src` over the axes `rdom`."""

@@ -72,8 +72,6 @@ def reinterpret(dtype: Any, value: Any, span: Any = None) -> Any:
     return _record("reinterpret")(wanted, value)
 
 
-
-
 def _record(name: str) -> Callable[..., Any]:
     found = ir.script_record(name)
     if found is None:

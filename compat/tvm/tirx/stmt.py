@@ -16,7 +16,6 @@ from ....ir import (
     ForKind,
     IfThenElse,
     Return,
-    SeqStmt,
     Stmt,
     While,
 )
@@ -24,7 +23,7 @@ from ...adapters import adapts, lacking
 
 
 @adapts(ir.For)
-def For(  # noqa: N802
+def For(
     loop_var: Any,
     min: Any,
     extent: Any,
@@ -40,7 +39,7 @@ def For(  # noqa: N802
 
 
 @adapts(ir.AllocBuffer)
-def AllocBuffer(buffer: Any, annotations: Any = None, span: Any = None) -> Any:  # noqa: N802
+def AllocBuffer(buffer: Any, annotations: Any = None, span: Any = None) -> Any:
     """Memory for a new buffer. Raises TypeError for the scoped form of older releases."""
     if isinstance(annotations, ir.Stmt):
         raise TypeError("AllocBuffer has no body: it holds for the rest of its sequence")
@@ -48,15 +47,31 @@ def AllocBuffer(buffer: Any, annotations: Any = None, span: Any = None) -> Any: 
 
 
 @adapts(ir.DeclBuffer)
-def DeclBuffer(buffer: Any, data: Any = None, span: Any = None) -> Any:  # noqa: N802
+def DeclBuffer(buffer: Any, data: Any = None, span: Any = None) -> Any:
     """A view of memory. Raises TypeError without the pointer to it."""
     if not isinstance(data, ir.Expr):
         raise TypeError("DeclBuffer requires a physical data binding: give the pointer as `data`")
     return ir.DeclBuffer(buffer, data, span)
 
 
+@adapts(ir.SeqStmt)
+def SeqStmt(seq: Any, span: Any = None) -> Any:
+    """Statements one after another; with sequences among them they are flattened, without `Evaluate(0)`."""
+    if not any(isinstance(one, ir.SeqStmt) for one in seq):
+        return ir.SeqStmt(seq, span)
+    flat: list[Any] = []
+    for one in seq:
+        flat += one.seq if isinstance(one, ir.SeqStmt) else [one]
+    kept = [one for one in flat if not _is_empty(one)]
+    return ir.SeqStmt(kept if len(kept) > 1 else flat, span)
+
+
+def _is_empty(stmt: Any) -> bool:
+    return isinstance(stmt, ir.Evaluate) and isinstance(stmt.value, ir.IntImm) and stmt.value.value == 0
+
+
 @adapts(ir.AssertStmt)
-def AssertStmt(kind: Any, condition: Any, message_parts: Any = None, span: Any = None) -> Any:  # noqa: N802
+def AssertStmt(kind: Any, condition: Any, message_parts: Any = None, span: Any = None) -> Any:
     """An assertion."""
     return ir.AssertStmt(kind, condition, message_parts or (), span)
 
@@ -65,7 +80,8 @@ class TilePrimitiveCall:
     """A call of the native device layer, which is not there yet: no node is one. Raises UnsupportedError."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        raise UnsupportedError(Diagnostic("unsupported", "`TilePrimitiveCall` belongs to the native device layer"))
+        text = "`TilePrimitiveCall` belongs to the native device layer"
+        raise UnsupportedError(Diagnostic("unsupported", text))
 
 
 def stmt_seq(*args: Any) -> Any:

@@ -10,12 +10,12 @@ from ....target import Target
 from ..passes import factory, finder
 
 
-def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> Callable[[IRModule], IRModule]:  # noqa: N802
+def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> Callable[[IRModule], IRModule]:
     """A pass that applies a function to each PrimFunc."""
     return lambda mod: mod.map_prim_funcs(ftransform)
 
 
-def BindTarget(target: Any) -> Callable[[IRModule], IRModule]:  # noqa: N802
+def BindTarget(target: Any) -> Callable[[IRModule], IRModule]:
     """A pass that sets the attribute `target` of each function that has none."""
     chosen = target if isinstance(target, Target) else Target(target)
 

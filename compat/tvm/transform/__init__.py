@@ -30,7 +30,7 @@ class PassContext(_PassContext):
         self.opt_level = opt_level
 
 
-def Sequential(  # noqa: N802
+def Sequential(
     passes: Sequence[Any], opt_level: int = 0, name: str = "sequential", **options: Any
 ) -> Callable[[IRModule], IRModule]:
     """One pass that runs the passes in order."""

@@ -17,7 +17,7 @@ _missing = lacking("tvm.backend.cuda.op")
 
 
 def ptx_cp_async_legacy(*args: Any) -> Any:
-    """An asynchronous copy: destination, offset, source, offset, bytes; with a dtype in front in the old form.
+    """An asynchronous copy: destination, offset, source, offset, bytes; the old form has a dtype in front.
 
     An access pointer takes the offset into its own.
     """

@@ -131,9 +131,7 @@ class LoopContext:
             if loop.kind is ir.ForKind.THREAD_BINDING:
                 tag = ir.Var(loop.tag, loop.type)
                 axis = ir.IterVar(None, tag, ir.IterVar.THREAD_INDEX, loop.tag)
-            body = ir.For(
-                var, loop.min, loop.extent, loop.kind, body, loop.step, axis, loop.annotations
-            )
+            body = ir.For(var, loop.min, loop.extent, loop.kind, body, loop.step, axis, loop.annotations)
         self.builder.emit(body)
 
 

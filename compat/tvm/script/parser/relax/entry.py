@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ......script.language import GRAPH_DIALECT
 from ......errors import UnsupportedError
+from ......script.language import GRAPH_DIALECT
 from .....adapters import lacking
 
 
