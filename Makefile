@@ -25,4 +25,4 @@ bench:  ## Measure: ratios against peers, in one run
 	$(PYTHON) bench/run.py
 
 clean:  ## Remove what builds leave behind
-	rm -rf build dist docs/_build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .build build dist docs/_build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -64,6 +64,7 @@ class Diagnostic:
             lines.append(f"   = see {span}: {text}")
         lines += [f"   = note: {text}" for text in self.notes]
         lines += [f"   = help: {text}" for text in self.help]
+        lines = [_ONE_CELL.sub(" ", row) for line in lines for row in line.split("\n")]  # names may be odd
         if len(lines) > MAX_LINES:
             more = len(lines) - MAX_LINES + 1
             lines = [*lines[: MAX_LINES - 1], f"   = note: and {more} more lines"]
@@ -125,6 +126,15 @@ def suggest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Help lines that offer the nearest of the `known` names, or none."""
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.7)
     return (f"did you mean {', '.join(f'`{n}`' for n in near)}?",) if near else ()
+
+
+def noun(value: object) -> str:
+    """What kind of thing a value is, for messages; a class says so itself in `described`."""
+    words = getattr(type(value), "described", None)
+    if isinstance(words, str):
+        return words
+    name = type(value).__name__
+    return f"an {name}" if name[0] in "aeiouAEIO" else f"a {name}"
 
 
 class LoopwrightError(Exception):

@@ -10,6 +10,7 @@ from ..ir import BaseFunc, IRModule, PrimFunc, structural_hash
 from ..node import runs_deep
 from ..runtime import Module
 from ..target import Target
+from .collector import collector_paused
 
 
 @runs_deep
@@ -40,12 +41,13 @@ def build(mod: IRModule | BaseFunc, target: Target | str = "llvm", *, checked: b
     from .llvm.machine import machine_for
 
     machine = machine_for(target, jit.host(), jit.host_features())
-    digest = f"{structural_hash(module)} {target} {_names(module)}"
 
     def lowered() -> IRModule:
         return lower_checked(module) if checked else lower(module, target)
 
-    compiled = compile_module(module, lowered, digest, _place(module), checked, machine)
+    with collector_paused():
+        digest = f"{structural_hash(module)} {target} {_names(module)}"
+        compiled = compile_module(module, lowered, digest, _place(module), checked, machine)
     sources: dict[str, Callable[[], str]] = {"llvm": compiled.text, "asm": compiled.assembly}
     return Module("llvm", compiled.functions, sources=sources)
 

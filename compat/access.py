@@ -7,7 +7,7 @@ from json import loads
 from typing import Any
 
 from .. import ir
-from ..node import Attrs
+from ..node import Attrs, Node
 
 
 class AccessPath:
@@ -70,12 +70,26 @@ def mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> tuple[AccessPat
     """Where two values first differ, as a path on either side; None when they are structurally equal."""
     a, b = plain(lhs), plain(rhs)
     found = ir.first_difference(a, b, map_free_vars=map_free_vars)
+    if found is not None and found.path is not None and found.path[1] == ".name_hint":
+        found = ir.first_difference(_unnamed(a), _unnamed(b), map_free_vars=map_free_vars)
     if found is None:
         return None
     path = AccessPath(tuple(_steps(found.path)))
     if isinstance(found.left, ir.PrimType) and isinstance(found.right, ir.PrimType):
         path = path.attr("dtype")
     return path, path
+
+
+class _Unnamed(ir.Rewriter):
+    """Takes the names off blocks, which the peer does not compare."""
+
+    def visit_SBlock(self, block: ir.SBlock) -> Any:
+        """The same block without a name."""
+        return self.visit_fields(block).replace(name_hint="")
+
+
+def _unnamed(value: Any) -> Any:
+    return _Unnamed()(value) if isinstance(value, Node) else value
 
 
 def _steps(path: Any) -> list[tuple[str, Any]]:

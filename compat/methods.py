@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ir
+from ..dtype import DType
 from ..errors import ArgumentTypeError, ArgumentValueError, LoopwrightError, Span
 from ..node import Node
 
@@ -58,6 +59,12 @@ def _statements(self: ir.SeqStmt, index: Any) -> Any:
     return self.seq[index]
 
 
+def _set_state(self: Node, state: Any) -> None:
+    """A node is what it is: setting its own state again changes nothing. Raises TypeError for another."""
+    if state != self.__getstate__():
+        raise TypeError(f"a {type(self).__name__} is immutable; `replace` gives a changed copy")
+
+
 def _item(self: ir.IRModule, name: Any, func: Any) -> None:
     raise TypeError("modules are immutable here; `mod.with_function(name, func)` gives the changed module")
 
@@ -98,13 +105,29 @@ def _put(cls: type, name: str, value: Any) -> None:
     setattr(cls, name, value)
 
 
+_LATER: list[tuple[type, str, Any]] = []
+
+
+def extend(*given: tuple[type, str, Any]) -> None:
+    """Methods of classes of rooms that are loaded later: `(class, name, method)`."""
+    _LATER.extend(given)
+    if _REPLACED:
+        for cls, name, method in given:
+            _put(cls, name, method)
+
+
 def give() -> None:
     """Give our nodes the peer's methods; a second call does nothing."""
     if _REPLACED:
         return
     for cls in (Node, ir.BaseFunc, ir.IRModule):
         _put(cls, "script", script)
-    for name, method in (("show", show), ("same_as", same_as), ("__str__", _text)):
+    for name, method in (
+        ("__setstate__", _set_state),
+        ("show", show),
+        ("same_as", same_as),
+        ("__str__", _text),
+    ):
         _put(Node, name, method)
     shown: list[type] = [c for c in vars(ir).values() if isinstance(c, type) and issubclass(c, Node)]
     for one in dict.fromkeys([Node, *shown]):
@@ -115,10 +138,14 @@ def give() -> None:
     for cls in (ir.TupleType, ir.Tuple):
         _put(cls, "fields", FieldNames(cls.fields))
     _put(Span, "source_name", property(lambda self: SourceName(self.file)))
+    _put(DType, "dtype", property(lambda self: self.numpy()))
     _put(ir.PrimFunc, "with_body", lambda self, body, span=None: self.replace(body=body))
     _put(ir.SeqStmt, "__getitem__", _statements)
     _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
     _put(ir.IRModule, "__setitem__", _item)
+    _put(type(ir.IRModule({}).functions), "__hash__", object.__hash__)
+    for later in _LATER:
+        _put(*later)
 
 
 def take() -> None:

@@ -15,7 +15,7 @@ from ..node import runs_deep
 from . import tree as t
 from .ast_reader import read_ast
 from .reader import read
-from .reading import Reading, plain
+from .reading import Reading, no_collection, plain
 from .trivia import region_start
 
 _BETWEEN = (t.Comment, t.Blank)
@@ -36,7 +36,8 @@ class Reader:
         """Take the new text; gives the same as reading it anew."""
         source = plain(source)
         if source != self.reading.source:
-            found = self._read_part(source)
+            with no_collection():
+                found = self._read_part(source)
             if found is None:
                 found = read(source, filename=self.filename)
                 self.last_read = (1, source.count("\n") + 1)

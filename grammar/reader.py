@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..node import runs_deep
 from . import tree as t
 from .ast_reader import read_ast
-from .reading import Reading, plain
+from .reading import Reading, no_collection, plain
 
 
 @runs_deep
@@ -14,12 +14,13 @@ def read(source: str, *, start: str = "module", filename: str = "<text>") -> Rea
 
     `start` is "module", "statements" or "expression"; for the last the tree holds one `ExprStmt`.
     """
-    reading = read_ast(source, filename, start)
-    if reading is not None:
-        return reading
-    from .lark_reader import read_lark
+    with no_collection():
+        reading = read_ast(source, filename, start)
+        if reading is not None:
+            return reading
+        from .lark_reader import read_lark
 
-    return read_lark(source, filename, start)
+        return read_lark(source, filename, start)
 
 
 @runs_deep
@@ -33,7 +34,10 @@ def read_python(source: str, *, filename: str, line: int = 1) -> Reading:
     first = source.lstrip("\n").split("\n", 1)[0]
     indented = first[:1] in (" ", "\t")
     lead = "\n" * (line - 2) + "if 1:\n" if indented and line > 1 else "\n" * (line - 1)
-    reading = read_ast(lead + source, filename, python=True) or read(lead + source, filename=filename)
+    with no_collection():
+        reading = read_ast(lead + source, filename, python=True)
+        if reading is None:
+            reading = read(lead + source, start="statements", filename=filename)
     body = reading.tree.body
     while body and isinstance(body[0], t.Blank):
         body = body[1:]

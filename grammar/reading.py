@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from ..errors import Diagnostic
 from .tree import ModuleTree
@@ -27,6 +30,31 @@ class Reading:
     def ok(self) -> bool:
         """No diagnostic is an error."""
         return not any(d.severity == "error" for d in self.diagnostics)
+
+
+class no_collection:
+    """A context in which the garbage collector rests.
+
+    Reading makes many objects at once and no cycles; looking through them again and again would take
+    as long as making them.
+    """
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    _users: ClassVar[int] = 0
+    _was_enabled: ClassVar[bool] = True
+
+    def __enter__(self) -> None:
+        with no_collection._lock:
+            if no_collection._users == 0:
+                no_collection._was_enabled = gc.isenabled()
+                gc.disable()
+            no_collection._users += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with no_collection._lock:
+            no_collection._users -= 1
+            if no_collection._users == 0 and no_collection._was_enabled:
+                gc.enable()
 
 
 def plain(source: str) -> str:

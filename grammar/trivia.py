@@ -14,6 +14,7 @@ Both readers use it, so they cannot disagree. What belongs where:
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
 from ..errors import Span
@@ -164,7 +165,12 @@ class _Hanger:
         if line >= _FAR:
             return
         if text is None:
-            out.append(Blank(count, Span(self.file, line, 1, line + count, 1)))
+            span = Span(self.file, line, 1, line + count, 1)
+            before = out[-1] if out else None
+            if isinstance(before, Blank) and before.span is not None:  # a lone backslash stood between them
+                out[-1] = Blank(before.count + count, before.span.to(span))
+            else:
+                out.append(Blank(count, span))
         else:
             out.append(Comment(text, Span(self.file, line, column, line, column + len(text))))
 
@@ -249,14 +255,17 @@ class _Hanger:
         found = self.find_else(stmt)
         return self.place(found.start(1)) if found else region_start(stmt.orelse[0])
 
-    def offset(self, place: Place) -> int:
+    def line_starts(self) -> list[int]:
         if not self.starts:
             self.starts = [0, *[m.end() for m in re.finditer("\n", self.source)]]
-        return self.starts[place[0] - 1] + place[1] - 1
+        return self.starts
+
+    def offset(self, place: Place) -> int:
+        return self.line_starts()[place[0] - 1] + place[1] - 1
 
     def place(self, offset: int) -> Place:
-        line = self.source.count("\n", 0, offset) + 1
-        return (line, offset - self.source.rfind("\n", 0, offset))
+        line = bisect_right(self.line_starts(), offset)
+        return (line, offset - self.starts[line - 1] + 1)
 
 
 def is_elif(stmt: IfStmt) -> bool:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from ..dtype import DType, fits
-from ..errors import Diagnostic, DTypeError, Span
+from ..errors import Diagnostic, DTypeError, Span, noun
 from ..node import DERIVED, IGNORED, NO_ATTRS, Attrs, Defines, Node
 from .buffer import BufferMethods
+from .index_map import IndexMapMethods
 from .op import Op
 from .operators import OperatorMethods
 from .types import (
@@ -69,6 +70,10 @@ class Var(BufferMethods, PrimExpr):
 
     @staticmethod
     def _coerce(name: Any, ty: Any) -> tuple[Any, Any]:
+        if not isinstance(name, str):
+            raise DTypeError(
+                Diagnostic("invalid-argument", f"a variable's name is a text, not a {type(name).__name__}")
+            )
         return name, ty if isinstance(ty, Type) else as_type(ty)
 
     def __repr__(self) -> str:
@@ -180,6 +185,8 @@ class BinaryOp(PrimExpr):
     a: Expr
     b: Expr
     ty: Annotated[Type, DERIVED]
+    _takes: ClassVar[str | None] = None
+    """What the operands must be other than numbers: "integers", "integers or bools", "bools", "any"."""
 
     @classmethod
     def _coerce(cls, a: Any, b: Any) -> tuple[Any, Any]:
@@ -187,10 +194,26 @@ class BinaryOp(PrimExpr):
             a, b = as_expr(a, like=b), as_expr(b, like=a)
         if a.ty is not b.ty:
             _same_types(cls.__name__, a, b)
+        if cls._takes is not None:
+            _check_operand(cls, a)
+        elif type(a.ty) is not PrimType:
+            raise DTypeError(Diagnostic("type-mismatch", f"{cls.__name__} needs numbers, not `{_show(a)}`"))
         return a, b
 
     def _derive(self) -> Type:
         return self.a.ty
+
+
+def _check_operand(cls: type[Any], a: Expr) -> None:
+    """Raise DTypeError unless the node class takes operands of this type."""
+    takes, ty = cls._takes, a.ty
+    if takes == "any":
+        return
+    dtype = ty.dtype if isinstance(ty, PrimType) else None
+    if dtype is None or not (dtype.is_bool if takes == "bools" else dtype.is_integral):
+        raise DTypeError(Diagnostic("type-mismatch", f"{cls.__name__} needs {takes}, not `{_show(a)}`"))
+    if takes == "integers" and dtype.is_bool:
+        raise DTypeError(Diagnostic("type-mismatch", f"{cls.__name__} needs integers, not `{dtype}`"))
 
 
 class Add(BinaryOp):
@@ -232,21 +255,31 @@ class Max(BinaryOp):
 class LShift(BinaryOp):
     """a << b"""
 
+    _takes = "integers"
+
 
 class RShift(BinaryOp):
     """a >> b, arithmetic for signed types."""
+
+    _takes = "integers"
 
 
 class BitwiseAnd(BinaryOp):
     """a & b"""
 
+    _takes = "integers or bools"
+
 
 class BitwiseOr(BinaryOp):
     """a | b"""
 
+    _takes = "integers or bools"
+
 
 class BitwiseXor(BinaryOp):
     """a ^ b"""
+
+    _takes = "integers or bools"
 
 
 class Comparison(BinaryOp):
@@ -262,12 +295,16 @@ class Comparison(BinaryOp):
 class EQ(Comparison):
     """a == b; its truth in Python is identity of the operands unless both are constant."""
 
+    _takes = "any"
+
     def __bool__(self) -> bool:
         return _truth(self.a, self.b)
 
 
 class NE(Comparison):
     """a != b"""
+
+    _takes = "any"
 
     def __bool__(self) -> bool:
         return not _truth(self.a, self.b)
@@ -298,9 +335,13 @@ class GE(Comparison):
 class And(BinaryOp):
     """a and b, both bool; b is evaluated only where a is true."""
 
+    _takes = "bools"
+
 
 class Or(BinaryOp):
     """a or b, both bool; b is evaluated only where a is false."""
+
+    _takes = "bools"
 
 
 class Not(PrimExpr):
@@ -328,7 +369,10 @@ class BitwiseNot(PrimExpr):
 
     @staticmethod
     def _coerce(a: Any) -> tuple[Any]:
-        return (as_expr(a),)
+        a = as_expr(a)
+        if not isinstance(a.ty, PrimType) or not a.ty.dtype.is_integral:
+            raise DTypeError(Diagnostic("type-mismatch", f"BitwiseNot needs integers, not `{_show(a)}`"))
+        return (a,)
 
     def _derive(self) -> Type:
         return self.a.ty
@@ -638,7 +682,7 @@ class Reduce(PrimExpr):
         return self.source[self.value_index].ty
 
 
-class IndexMap(Node):
+class IndexMap(IndexMapMethods, Node):
     """A map from indices to indices: `final_indices` over `initial_indices`."""
 
     initial_indices: Annotated[tuple[Var, ...], Defines("self")]
@@ -681,7 +725,7 @@ def as_expr(value: Any, like: Any = None) -> Expr:
         if isinstance(value, int):
             return const(value, "int32" if -(1 << 31) <= value < 1 << 31 else "int64")
         return const(value, "float32")
-    raise DTypeError(Diagnostic("not-an-expression", f"a {type(value).__name__} is not an expression"))
+    raise DTypeError(Diagnostic("not-an-expression", f"{noun(value)} is not an expression"))
 
 
 def as_index(value: Any) -> Expr:

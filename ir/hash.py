@@ -53,7 +53,8 @@ def _plan(cls: Any) -> _Plan:
             kind = "defined" if defines_vars(f) else f.kind
             rows.append((f.name, kind, bool(f.defines and f.defines.symbols)))
             where = f.defines.where if f.defines else ()
-            lasting = lasting or "rest" in where or ("self" in where and not issubclass(cls, Stmt))
+            lasting = lasting or "rest" in where or "shape-symbols" in where
+            lasting = lasting or ("self" in where and not issubclass(cls, Stmt))
         found = _PLANS[cls] = (cls.__name__.encode() + b"(", tuple(rows), lasting)
     return found
 

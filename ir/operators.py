@@ -222,8 +222,31 @@ indexmod = floormod
 
 
 def ceildiv(lhs: Any, rhs: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
-    """lhs / rhs rounded up, as the expression (lhs + rhs - 1) // rhs."""
-    return floordiv(sub(add(lhs, rhs, fold=fold), 1, fold=fold), rhs, span, fold)
+    """lhs / rhs rounded up: the expression (lhs + rhs - 1) // rhs where rhs is surely positive,
+    0 - (0 - lhs) // rhs elsewhere.
+    """
+    a, b = promote.match(lhs, rhs)
+    if a.dtype.is_int and not _positive(b):
+        return sub(0, floordiv(sub(0, a, fold=fold), b, fold=fold), span, fold)
+    return floordiv(sub(add(a, b, fold=fold), 1, fold=fold), again(b), span, fold)
+
+
+def _positive(e: E.Expr) -> bool:
+    """Whether a divisor is positive by its looks."""
+    if isinstance(e, E.IntImm):
+        return e.value > 0
+    if isinstance(e, E.Mul | E.Add | E.Max):
+        return _positive(e.a) and _positive(e.b)
+    if isinstance(e, E.Cast):
+        return _positive(e.value) and e.dtype.bits >= e.value.dtype.bits
+    return isinstance(e, E.Call) and isinstance(e.op, Op) and e.op.name == "prim.vscale"
+
+
+def again(e: E.Expr) -> E.Expr:
+    """An operand for a second use beside the first: what it defines inside is defined anew."""
+    from .visitor import renew_definitions
+
+    return renew_definitions(e)
 
 
 def shift_left(x: Any, y: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
@@ -420,10 +443,10 @@ def absolute(x: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
         return value
     if not dtype.is_int:
         raise DTypeError(Diagnostic("type-mismatch", f"`abs` has no meaning for `{dtype}`"))
-    negated = binary(E.Sub, 0, value, fold)
+    negated = binary(E.Sub, 0, again(value), fold)
     if isinstance(value, E.IntImm):
         return value if value.value >= 0 else negated
-    return E.Select(binary(E.GE, value, 0, fold), value, negated, span)
+    return E.Select(binary(E.GE, value, 0, fold), again(value), negated, span)
 
 
 def _foreign(value: Any) -> bool:

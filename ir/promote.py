@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import DType, fits
-from ..errors import Diagnostic, DTypeError
+from ..errors import Diagnostic, DTypeError, noun
 from . import expr as E
 from .fold import eval_cast, round_to
 from .types import BOOL, INT32, BufferType, PointerType, PrimType
@@ -45,7 +45,7 @@ def operand(value: Any, like: Any = None) -> E.Expr:
     if isinstance(value, bool):
         return E.IntImm(BOOL, int(value))
     if not isinstance(value, int | float):
-        raise DTypeError(Diagnostic("type-mismatch", f"a {type(value).__name__} cannot stand in arithmetic"))
+        raise DTypeError(Diagnostic("type-mismatch", f"{noun(value)} cannot stand in arithmetic"))
     if isinstance(like, E.IterVar):
         like = like.var
     if isinstance(like, E.Expr):

@@ -104,8 +104,9 @@ class _Fixed:
                 f"the buffer `{param.name}` has {len(ty.shape)} dimensions, not {len(wanted.shape)}"
             )
         pairs = [*zip(ty.shape, wanted.shape), *zip(ty.strides, wanted.strides)]
-        if ty.elem_offset is not None and wanted.elem_offset is not None:
-            pairs.append((ty.elem_offset, wanted.elem_offset))
+        if ty.elem_offset is not None:
+            start = wanted.elem_offset
+            pairs.append((ty.elem_offset, IntImm(ty.elem_offset.ty, 0) if start is None else start))
         for old, new in pairs:
             if isinstance(old, Var):
                 given = new.value if isinstance(new, IntImm) else new

@@ -137,7 +137,8 @@ class BufferRegionType(Type):
 class BufferType(Type):
     """What a buffer variable stands for: a view of memory with a shape.
 
-    `strides` is empty for row-major compact buffers and counts elements, as `elem_offset` does.
+    `strides` is empty for row-major compact buffers and counts elements, as `elem_offset` does
+    (None: 0, and a constant 0 is None).
     Symbols in shape, strides and offset of a function parameter are defined there.
     `layout` is None or a layout object (reserved for the native device layer).
     """
@@ -164,7 +165,7 @@ class BufferType(Type):
         layout: Any,
         allocated_addr: Any,
     ) -> tuple[Any, ...]:
-        from .expr import as_index
+        from .expr import IntImm, as_index
 
         if isinstance(dtype, PrimType):
             dtype = dtype.dtype
@@ -173,6 +174,8 @@ class BufferType(Type):
         if steps and len(steps) != len(dims):
             raise DTypeError(f"a buffer of {len(dims)} dimensions has {len(steps)} strides")
         offset = as_index(elem_offset) if elem_offset is not None else None
+        if type(offset) is IntImm and offset.value == 0:
+            offset = None
         addr = tuple([as_index(a) for a in _as_sequence(allocated_addr)])
         if not isinstance(storage_scope or "", str):
             raise DTypeError(f"the scope of a buffer is a text, not a {type(storage_scope).__name__}")

@@ -91,6 +91,8 @@ def buffer_keywords(
             factor = True
         else:
             words.append(keyword("elem_offset", p.expr(ty.elem_offset)))
+    elif factor:
+        words.append(keyword("elem_offset", Constant(0)))  # a factor alone would mean a symbol
     if ty.storage_scope != "global":
         words.append(keyword("scope", string(ty.storage_scope)))
     if ty.data_alignment != _DEFAULT_ALIGNMENT:

@@ -133,6 +133,8 @@ class Signature:
                 factor = True
             else:
                 words.append(keyword("elem_offset", self.entry(offset)))
+        elif factor:
+            words.append(keyword("elem_offset", Constant(0)))  # a factor alone would mean a symbol
         if ty.storage_scope != "global":
             words.append(keyword("scope", string(ty.storage_scope)))
         if ty.data_alignment != 64:

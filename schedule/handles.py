@@ -28,7 +28,7 @@ class Handle:
         raise AttributeError("a handle is immutable")
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.target is self.target  # type: ignore[attr-defined]
+        return type(other) is type(self) and other.target is self.target
 
     def __hash__(self) -> int:
         return hash((type(self), id(self.target)))

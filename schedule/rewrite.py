@@ -15,9 +15,11 @@ from ..ir import (
     Range,
     Var,
     const,
+    structural_equal,
     substitute,
 )
 from ..ir.arith import Analyzer
+from ..ir.arith.iter_map import iter_map_simplify
 from ..ir.stmt import AttrStmt, SBlockRealize, SeqStmt, Stmt, While
 
 
@@ -68,7 +70,7 @@ def map_realizes(stmt: Stmt, change: Callable[[SBlockRealize], Stmt]) -> Stmt:
         return change(stmt)
     if isinstance(stmt, SeqStmt):
         made = [map_realizes(s, change) for s in stmt.seq]
-        return stmt if all([a is b for a, b in zip(made, stmt.seq)]) else flat_seq(made)
+        return stmt if all(a is b for a, b in zip(made, stmt.seq)) else flat_seq(made)
     if isinstance(stmt, For | AttrStmt | While):
         body = map_realizes(stmt.body, change)
         return stmt if body is stmt.body else stmt.replace(body=body)
@@ -155,7 +157,7 @@ def _simplified(stmt: Stmt, loops: list[For], keep: bool) -> Stmt:
         return _simplify_realize(stmt, loops, keep)
     if isinstance(stmt, SeqStmt):
         made = [_simplified(s, loops, keep) for s in stmt.seq]
-        return stmt if all([a is b for a, b in zip(made, stmt.seq)]) else stmt.replace(seq=made)
+        return stmt if all(a is b for a, b in zip(made, stmt.seq)) else stmt.replace(seq=made)
     if isinstance(stmt, AttrStmt | While):
         body = _simplified(stmt.body, loops, keep)
         return stmt if body is stmt.body else stmt.replace(body=body)
@@ -171,19 +173,42 @@ def _simplified(stmt: Stmt, loops: list[For], keep: bool) -> Stmt:
 def _simplify_realize(realize: SBlockRealize, loops: Sequence[For], keep: bool) -> SBlockRealize:
     ana = Analyzer()
     for lp in loops:
-        if keep and is_const(lp.extent, 1):
-            # A wider range is as true, and keeps the variable in sight.
-            ana.bind(lp.loop_var, Range(lp.min, const(2, lp.extent.dtype)))
-        else:
-            bind_loop(ana, lp)
+        bind_loop(ana, lp)
     predicate = realize.predicate
     if not is_true(predicate):
         predicate = _simplify_condition(predicate, ana)
-    with ana.assume(predicate):
-        values = [v if isinstance(v, Var) and keep else ana.simplify(v) for v in realize.iter_values]
-    if predicate is realize.predicate and all([a is b for a, b in zip(values, realize.iter_values)]):
+    values = _simplify_values(realize.iter_values, predicate, loops, keep, ana)
+    if predicate is realize.predicate and all(a is b for a, b in zip(values, realize.iter_values)):
         return realize
     return realize.replace(iter_values=values, predicate=predicate)
+
+
+def _simplify_values(
+    values: Sequence[Expr], predicate: Expr, loops: Sequence[For], keep: bool, ana: Analyzer
+) -> Sequence[Expr]:
+    """The bindings in the form of an affine map where they are one, else simplified one by one."""
+    if keep and all(isinstance(v, Var) for v in values):
+        return values
+    domains = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
+    made = iter_map_simplify(values, domains, predicate, simplify_trivial_iterators=not keep)
+    if not all(a is b for a, b in zip(made, values)):
+        if not keep:
+            with ana.assume(predicate):
+                made = [_only_value(v, ana) for v in made]
+        return [a if structural_equal(a, b) else b for a, b in zip(values, made)]
+    wide = Analyzer()
+    for lp in loops:
+        # A wider range is as true, and keeps variables of loops that run once in sight.
+        once = keep and is_const(lp.extent, 1)
+        wide.bind(lp.loop_var, Range(lp.min, const(2, lp.extent.dtype) if once else lp.extent))
+    with wide.assume(predicate):
+        return [v if isinstance(v, Var) and keep else wide.simplify(v) for v in values]
+
+
+def _only_value(e: Expr, ana: Analyzer) -> Expr:
+    """The constant that the expression is where it can have no other value; else itself."""
+    bound = ana.const_int_bound(e)
+    return const(bound.min, e.dtype) if bound.min == bound.max else e
 
 
 def _simplify_condition(predicate: Expr, ana: Analyzer) -> Expr:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentTypeError, ArgumentValueError, Diagnostic
 from ..ir import BaseFunc, Expr, For, IRModule, PrimFunc, SBlock, Var, renew_definitions
+from ..node import deep
 from .handles import Handle, LoopRV, SBlockRV
 from .instruction import Instruction, InstructionKind
 from .random import fork, fresh_seed, start
-from .refusal import Reason, Refused, schedule_error
+from .refusal import Reason, Refused, refuse, schedule_error
 from .registry import PRIMITIVES, Param, Primitive
 from .state import State
 from .trace import Trace
@@ -29,7 +30,7 @@ class Schedule:
     checks that need analysis.
     """
 
-    __slots__ = ("__weakref__", "debug_mask", "error_render_level", "state", "trace")
+    __slots__ = ("__weakref__", "debug_mask", "error_render_level", "forgotten", "state", "trace")
     state: State
     trace: Trace
     error_render_level: str
@@ -69,6 +70,7 @@ class Schedule:
             state = state.having(working_on="main")
         self.state = state
         self.trace = Trace()
+        self.forgotten: dict[int, Any] = {}
         self._verify()
 
     if TYPE_CHECKING:
@@ -99,6 +101,7 @@ class Schedule:
         new.debug_mask, new.error_render_level = self.debug_mask, self.error_render_level
         new.state = self.state.having(seed=self.fork_seed())
         new.trace = self.trace.copy()
+        new.forgotten = dict(self.forgotten)
         return new
 
     __copy__ = copy
@@ -118,6 +121,7 @@ class Schedule:
     def get(self, of: Any) -> Any:
         """What a handle stands for: the loop, the block, the number. Raises ScheduleError for a stale one."""
         try:
+            self._remembered(of)
             if isinstance(of, SBlockRV):
                 return self.state.block(of)
             if isinstance(of, LoopRV):
@@ -126,9 +130,7 @@ class Schedule:
             raise schedule_error(err.reason, "get", self.mod, self.error_render_level) from None
         if isinstance(of, Expr | int):
             return self.state.value(of)
-        raise ArgumentTypeError(
-            Diagnostic("argument-type", f"`get` takes a handle, not {type(of).__name__}")
-        )
+        raise ArgumentTypeError(Diagnostic("argument-type", f"`get` takes a handle, not {type(of).__name__}"))
 
     def handle(self, node: For | SBlock) -> LoopRV | SBlockRV:
         """A handle for a loop or block of the module as it is now."""
@@ -140,10 +142,15 @@ class Schedule:
         return LoopRV(target) if isinstance(node, For) else SBlockRV(target)
 
     def remove_rv(self, rand_var: Any) -> None:
-        """Forget a sampled number; handles of loops and blocks need no forgetting."""
+        """Forget this very handle or sampled number: using it is refused from now on."""
+        self.forgotten[id(rand_var)] = rand_var
         if isinstance(rand_var, Var):
             values = {k: v for k, v in self.state.values.items() if k is not rand_var}
             self.state = self.state.having(values=values)
+
+    def _remembered(self, handle: Any) -> None:
+        if id(handle) in self.forgotten:
+            raise refuse("stale-handle", f"the handle `{handle!r}` was removed")
 
     # running primitives
 
@@ -180,7 +187,8 @@ class Schedule:
     def _run(self, prim: Primitive, arguments: dict[str, Any]) -> Any:
         step = f"step {len(self.trace) + 1}, `{prim.name}`,"
         given = {k: _resolved(v, self.state) for k, v in arguments.items()}
-        result = _invoke(prim, self.state.having(step=step), given)
+        with deep():
+            result = _invoke(prim, self.state.having(step=step), given)
         state, outputs, decision = _parts(result)
         self.state = state
         self._verify()
@@ -194,6 +202,7 @@ class Schedule:
             return type(value)([self._checked(prim, p, v) for v in value])
         if isinstance(value, str) and SBlockRV in p.handles:
             return self._call(PRIMITIVES["get_sblock"], (value,), {})
+        self._remembered(value)
         if isinstance(value, p.handles) or (value is None and not p.required):
             return value
         what = " or ".join([h.__name__ for h in p.handles])
@@ -264,7 +273,7 @@ def _resolved(value: Any, state: State) -> Any:
     if not state.values or isinstance(value, Handle):
         return value
     if isinstance(value, Expr):
-        if any([v in state.values for v in _vars_of(value)]):
+        if any(v in state.values for v in _vars_of(value)):
             return state.value(value)
         return value
     if isinstance(value, list | tuple):

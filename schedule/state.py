@@ -44,6 +44,7 @@ class State:
     """An immutable module, where its loops and blocks stand, values of sampled numbers, the seed."""
 
     __slots__ = (
+        "_names",
         "_places",
         "_scopes",
         "check",
@@ -62,7 +63,8 @@ class State:
     working_on: str | None
     check: bool
     _places: dict[Identity, Place] | None
-    _scopes: dict[int, tuple[SBlock, BlockScope]]
+    _names: dict[tuple[str, str], tuple[BlockRef, ...]] | None
+    _scopes: dict[BlockRef, tuple[SBlock, BlockScope]]
 
     def __init__(self, mod: IRModule, *, seed: int = 1, check: bool = True) -> None:
         for name, value in (
@@ -74,6 +76,7 @@ class State:
             ("working_on", None),
             ("check", check),
             ("_places", None),
+            ("_names", None),
             ("_scopes", {}),
         ):
             object.__setattr__(self, name, value)
@@ -88,6 +91,7 @@ class State:
             object.__setattr__(new, name, changes[name] if name in changes else getattr(self, name))
         if "mod" in changes and "_places" not in changes:
             object.__setattr__(new, "_places", None)
+            object.__setattr__(new, "_names", None)
         return new
 
     # where things stand
@@ -168,10 +172,12 @@ class State:
     def scope(self, of: SBlockRV | BlockRef) -> BlockScope:
         """The blocks directly in this block and the dependences between them (computed once)."""
         block = self.block(of)
-        found = self._scopes.get(id(block))
-        if found is None or found[0] is not block:
-            found = self._scopes[id(block)] = (block, block_scope(block))
-        return found[1]
+        ref = block_ref(block)
+        known = self._scopes.get(ref)
+        if known is None or known[0] is not block:
+            before = None if known is None else known[1]
+            known = self._scopes[ref] = (block, block_scope(block, before))
+        return known[1]
 
     def scope_around(self, of: LoopRV | SBlockRV | Identity) -> BlockScope:
         """The scope in which this stands."""
@@ -179,15 +185,19 @@ class State:
 
     def child_blocks(self, of: LoopRV | SBlockRV | Identity) -> list[SBlockRealize]:
         """The blocks directly below, with their bindings, in program order."""
-        return [s for s in standing_below(self.place(of).node) if isinstance(s, SBlockRealize)]
+        return child_realizes(self.place(of).node)
 
     def blocks_named(self, name: str, func: str) -> list[SBlockRealize]:
-        """Every block of this name in a function, in program order."""
-        return [
-            p.node
-            for p in self.places.values()
-            if isinstance(p.node, SBlockRealize) and p.func == func and p.node.block.name_hint == name
-        ]
+        """Every block of this name in a function."""
+        known = self._names
+        if known is None:
+            table: dict[tuple[str, str], list[BlockRef]] = {}
+            for one, p in self.places.items():
+                if isinstance(one, BlockRef):
+                    table.setdefault((p.func, _name(p)), []).append(one)
+            known = {k: tuple(v) for k, v in table.items()}
+            object.__setattr__(self, "_names", known)
+        return [self.realize(ref) for ref in known.get((func, name), ())]
 
     def analyzer(self, of: LoopRV | SBlockRV | Identity, *, inside: bool = True) -> Analyzer:
         """An analyzer that knows the loops and block axes around this one (and its own, with `inside`)."""
@@ -239,27 +249,29 @@ class State:
             inside, func = at.parent, at.func
         else:
             func = places[inside].func
-        changed: dict[Identity, Place] = {}
+        known = dict(places)
         before, after = old, new
         above = inside
         while above is not None:
             place = places[above]
             made = swap_below(place.node, before, after)
-            changed[above] = place._replace(node=made)
+            known[above] = place._replace(node=made)
             before, after, above = place.node, made, place.parent
         primfunc = self.mod[func]
         assert isinstance(primfunc, PrimFunc)
         mod = self.mod.with_function(func, primfunc.replace(body=swap(primfunc.body, before, after)))
-        known = dict(places)
-        gone = _update(known, old, new, inside, func)
-        known.update(changed)
-        lost = dict(self.lost)
-        for one in gone:
-            lost[one] = self.step
-        for one in list(lost) if lost else ():
-            if one in known:
-                del lost[one]
-        return self.having(mod=mod, _places=known, lost=lost)
+        if _same_below(old, new):
+            own = identity(old)
+            known[own] = Place(new, inside, func)  # type: ignore[arg-type]
+            gone, fresh = {own}, {own}
+        else:
+            gone, fresh = _update(known, old, new, inside, func)
+        lost = self.lost
+        if gone - fresh or not lost.keys().isdisjoint(fresh):
+            lost = {k: v for k, v in lost.items() if k not in fresh}
+            lost.update(dict.fromkeys(gone - fresh, self.step))
+        names = self._names and _renamed(self._names, places, known, gone, fresh)
+        return self.having(mod=mod, _places=known, _names=names, lost=lost)
 
     def replace_block(self, of: SBlockRV | BlockRef, block: SBlock) -> State:
         """A state in which this block is `block`, its bindings as they are."""
@@ -274,7 +286,46 @@ class State:
         for one in self.places:
             if one not in known:
                 lost[one] = self.step
-        return self.having(mod=mod, _places=known, lost=lost)
+        return self.having(mod=mod, _places=known, _names=None, lost=lost)
+
+
+def _name(place: Place) -> str:
+    node = place.node
+    return node.block.name_hint if isinstance(node, SBlockRealize) else ""
+
+
+def _renamed(
+    names: dict[tuple[str, str], tuple[BlockRef, ...]],
+    before: Mapping[Identity, Place],
+    after: Mapping[Identity, Place],
+    gone: set[Identity],
+    fresh: set[Identity],
+) -> dict[tuple[str, str], tuple[BlockRef, ...]]:
+    """The table of names after these identities went and came."""
+    made = dict(names)
+    for one in gone:
+        if isinstance(one, BlockRef):
+            key = before[one].func, _name(before[one])
+            rest = tuple([r for r in made[key] if r is not one])
+            if rest:
+                made[key] = rest
+            else:
+                del made[key]
+    for one in fresh:
+        if isinstance(one, BlockRef):
+            key = after[one].func, _name(after[one])
+            made[key] = (*made.get(key, ()), one)
+    return made
+
+
+def _same_below(old: Stmt, new: Stmt) -> bool:
+    """Whether both are the same loop or block with the same statements below."""
+    if isinstance(old, For) and isinstance(new, For):
+        return old.loop_var is new.loop_var and old.body is new.body
+    if isinstance(old, SBlockRealize) and isinstance(new, SBlockRealize):
+        a, b = old.block, new.block
+        return a.ref is b.ref and a.body is b.body and a.init is b.init
+    return False
 
 
 def identity(node: Stmt) -> Identity:
@@ -300,13 +351,9 @@ def bodies(node: Standing) -> tuple[Stmt, ...]:
     return (block.body,) if block.init is None else (block.init, block.body)
 
 
-def standing_below(node: Standing) -> list[Standing]:
-    """The loops and blocks directly below, for a loop; for a loop's sequence, each of them.
-
-    Blocks below loops are found through the loops: the result holds blocks at any depth of
-    loops, and no loops.
-    """
-    found: list[Standing] = []
+def child_realizes(node: Standing) -> list[SBlockRealize]:
+    """The blocks below a loop or block with no other block between, in program order."""
+    found: list[SBlockRealize] = []
     stack: list[Stmt] = list(reversed(bodies(node)))
     while stack:
         top = stack.pop()
@@ -372,8 +419,8 @@ def _twice(own: Identity) -> InternalError:
 
 def _update(
     known: dict[Identity, Place], old: Stmt, new: Stmt, parent: Identity | None, func: str
-) -> set[Identity]:
-    """Take the places in `old` out of the table and put those in `new` in; gives the identities that go.
+) -> tuple[set[Identity], set[Identity]]:
+    """Take the places in `old` out of the table, put those in `new` in; gives the identities of both.
 
     Subtrees that stand in both as the same object are not looked into.
     """
@@ -404,7 +451,7 @@ def _update(
         if one in known:
             raise _twice(one)
     known.update(fresh)
-    return gone - fresh.keys()
+    return gone, set(fresh)
 
 
 def swap_below(node: Standing, old: Stmt, new: Stmt) -> Standing:

@@ -92,7 +92,7 @@ class Trace:
         used: set[int] = set()
         kept: list[Instruction] = []
         for inst in reversed(self._kept(remove_postproc)):
-            if inst.kind.is_pure and inst.outputs and not any([id(o) in used for o in inst.outputs]):
+            if inst.kind.is_pure and inst.outputs and not any(id(o) in used for o in inst.outputs):
                 continue
             kept.append(inst)
             used.update([id(v) for v in inst.mentioned()])
@@ -160,7 +160,7 @@ class Trace:
     # JSON
 
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
-        """The trace as JSON-like lists: `[[kind, inputs, attrs, outputs], ...]` and `[[index, decision], ...]`."""
+        """The trace as lists: `[[kind, inputs, attrs, outputs], ...]` and `[[index, decision], ...]`."""
         from .trace_json import to_lists
 
         return to_lists(self._kept(remove_postproc), self._decisions)

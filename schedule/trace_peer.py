@@ -28,13 +28,15 @@ def node_of_peer(data: dict[str, Any]) -> Any:
 
 
 def _node(row: dict[str, Any], get: Any) -> Any:
-    kind, data = row["type"], row.get("data")
+    kind: str = row["type"]
+    data: Any = row.get("data")
     short = kind.rsplit(".", 1)[-1]
     if short == "None":
         return None
     if short in ("String", "int", "float", "bool"):
         return data
     if short == "Array":
+        assert isinstance(data, list)
         return tuple([get(i) for i in data])
     assert isinstance(data, dict)
     if short == "PrimType":

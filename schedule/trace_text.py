@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..dtype import DType
-from ..ir import Expr, FloatImm, IndexMap, IntImm, StringImm, Var, substitute
+from ..ir import Expr, IndexMap, IntImm, StringImm, Var, substitute
 from .handles import MARKS, LoopRV, SBlockRV
 from .instruction import Instruction
 from .names import Names

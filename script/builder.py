@@ -67,11 +67,13 @@ class BlockState:
         "name",
         "predicate",
         "reads",
+        "realized",
         "writes",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, realized: bool = True) -> None:
         self.name = name
+        self.realized = realized
         self.iter_vars: list[IterVar] = []
         self.iter_values: list[Expr] = []
         self.predicate: Expr | None = None
@@ -156,7 +158,7 @@ class Builder:
             old = names.get(name, MISSING)
             if old is not MISSING and old is not value and old is not POISON and self._is_ir(old):
                 raise fault(
-                    "redefined",
+                    "immutable",
                     f"`{name}` is defined already in this scope",
                     span,
                     help=("use another name; scalars declared as `x: T.int32 = ...` may be assigned again",),

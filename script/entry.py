@@ -189,7 +189,7 @@ class TextJob:
         if isinstance(stmt, S.Unsupported) and stmt.kind == "Error":
             raise Poisoned
         raise fault(
-            "unsupported-statement", "this statement is not possible outside of a function", stmt.span
+            "unsupported-syntax", "this statement is not possible outside of a function", stmt.span
         )
 
     # fragments

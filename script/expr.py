@@ -28,9 +28,10 @@ from ..ir import (
     TupleType,
     Var,
 )
+from ..ir.operators import again
 from ..node import Attrs
 from .arith import binary, compare, logical, unary
-from .extent import distance
+from .extent import range_of
 from .faults import Fault, Poisoned, describe, fault, located
 from .static import MAX_ITEMS, limit
 from .values import (
@@ -125,7 +126,7 @@ def _compare(b: Builder, node: S.CompareExpr) -> Any:
                 result = result and one
         except Exception as err:
             raise located(err, node.span) from None
-        left = right
+        left = again(right) if isinstance(right, Expr) and len(node.ops) > 1 else right
     return result
 
 
@@ -372,8 +373,7 @@ def region(buffer: Var, indices: list[Any], span: Span | None) -> Any:
 def slice_range(lower: Any, upper: Any, span: Span | None) -> Range:
     """The range from lower to upper (exclusive)."""
     try:
-        extent = distance(lower, upper)
-        return Range(lower, extent)
+        return range_of(lower, upper)
     except Exception as err:
         raise located(err, span) from None
 

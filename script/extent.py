@@ -9,8 +9,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir import Add, BufferLoad, Call, Expr, IntImm, IterVar, Mul, PrimType, Sub, Var, const
+from ..ir import (
+    Add,
+    BufferLoad,
+    Call,
+    Expr,
+    FloatImm,
+    IntImm,
+    IterVar,
+    Mul,
+    PrimType,
+    Range,
+    StringImm,
+    Sub,
+    Var,
+    const,
+)
+from ..ir.promote import match
 from .arith import binary
+
+_WHOLE = 100_000
+
+
+def range_of(lower: Any, upper: Any) -> Range:
+    """The range from lower to upper (exclusive); both ends get one type, as their sum has when printed."""
+    made = Range(lower, distance(lower, upper))
+    low, extent = made.min.ty, made.extent.ty
+    if low is extent or not isinstance(low, PrimType) or not isinstance(extent, PrimType):
+        return made
+    return (
+        Range(*match(made.min, made.extent)) if low.dtype.is_integral and extent.dtype.is_integral else made
+    )
 
 
 def distance(lower: Any, upper: Any) -> Any:
@@ -26,9 +55,9 @@ def distance(lower: Any, upper: Any) -> Any:
             return const(upper, lower.dtype)
         return upper
     if isinstance(upper, Add):
-        if same(upper.a, lower):
+        if same(upper.a, lower, _WHOLE):
             return upper.b
-        if same(upper.b, lower):
+        if same(upper.b, lower, _WHOLE):
             return upper.a
     if isinstance(upper, Expr) and isinstance(lower, Expr) and upper.ty is lower.ty:
         known = _constant_distance(lower, upper)
@@ -77,10 +106,9 @@ def _collect(e: Expr, scale: int, terms: list[tuple[Expr, int]]) -> int:
             return total
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two pure expressions are the same, variables compared by identity."""
+def same(a: Any, b: Any, budget: int = 400) -> bool:
+    """Whether two pure expressions of at most `budget` nodes are the same, variables compared by identity."""
     pairs = [(a, b)]
-    budget = 400
     while pairs:
         budget -= 1
         x, y = pairs.pop()
@@ -100,8 +128,11 @@ def same(a: Any, b: Any) -> bool:
         elif isinstance(x, IntImm):
             if x.ty is not y.ty or x.value != y.value:
                 return False
+        elif isinstance(x, FloatImm | StringImm):
+            if x.ty is not y.ty or repr(x.value) != repr(y.value):
+                return False
         elif isinstance(x, Call):
-            if x.op is not y.op or x.ty is not y.ty or len(x.args) != len(y.args):
+            if x.op is not y.op or x.ty is not y.ty or len(x.args) != len(y.args) or x.attrs != y.attrs:
                 return False
             pairs += zip(x.args, y.args)
         elif isinstance(x, BufferLoad):

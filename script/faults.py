@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ..errors import Diagnostic, LoopwrightError, Span
+from ..errors import Diagnostic, LoopwrightError, Span, noun
 
 
 class Fault(Exception):
@@ -77,4 +77,4 @@ def describe(value: Any) -> str:
     name = getattr(value, "script_name", None)
     if isinstance(name, str):
         return f"`{name}`"
-    return f"a Python {type(value).__name__}"
+    return noun(value) if hasattr(type(value), "described") else f"a Python {type(value).__name__}"

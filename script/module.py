@@ -113,7 +113,7 @@ class ModuleJob:
             return
         if isinstance(stmt, S.Unsupported) and stmt.kind == "Error":
             raise Poisoned
-        raise fault("unsupported-statement", "this statement is not possible in a module's class", stmt.span)
+        raise fault("unsupported-syntax", "this statement is not possible in a module's class", stmt.span)
 
     def define(self, name: str, value: Any, stmt: Any) -> None:
         """Add what an assignment of the class defines: an extern function, a symbol, a value."""

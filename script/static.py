@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtype import DType
-from ..errors import Diagnostic, LoopwrightError, suggest
+from ..errors import Diagnostic, LoopwrightError, noun, suggest
 
 MAX_BITS = 4096
 MAX_LENGTH = 100_000
@@ -43,16 +43,15 @@ def static_binary(op: str, a: Any, b: Any) -> Any:
     if isinstance(a, int | float) and isinstance(b, int | float):
         _check_number(op, a, b)
     elif not _combines(op, a, b):
-        raise StaticError(
-            Diagnostic(
-                "type-mismatch", f"`{op}` cannot combine a {type(a).__name__} and a {type(b).__name__}"
-            )
-        )
+        raise StaticError(Diagnostic("type-mismatch", f"`{op}` cannot combine {noun(a)} and {noun(b)}"))
     try:
         return function(a, b)
     except ZeroDivisionError as err:
         raise StaticError(Diagnostic("division", "division by zero in a constant expression")) from err
-    except (ArithmeticError, TypeError, ValueError) as err:
+    except TypeError as err:
+        message = f"`{op}` cannot combine {noun(a)} and {noun(b)}"
+        raise StaticError(Diagnostic("type-mismatch", message)) from err
+    except (ArithmeticError, ValueError) as err:
         raise StaticError(Diagnostic("static-value", f"`{op}` on constants: {err}")) from err
 
 

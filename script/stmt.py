@@ -37,6 +37,7 @@ from ..ir import (
     While,
     const,
 )
+from ..ir.operators import again
 from ..ir.promote import operand
 from .arith import binary, compare
 from .calling import assign_names
@@ -231,7 +232,17 @@ def _assign(b: Builder, node: S.Assign) -> None:
         assign_element(b, target, evaluate(b, value_node), node.span)
         return
     value = call_value(b, value_node) if type(value_node) is S.CallExpr else evaluate(b, value_node)
+    if type(value_node) is S.CallExpr and type(target) is S.Name and _is_new_symbol(b, value):
+        b.define(target.id, value, target.span)
+        return
     assign(b, target, value, node)
+
+
+def _is_new_symbol(b: Builder, value: Any) -> bool:
+    """Whether a call outside of the language made this variable, such as `te.var()`: a symbol, not its value."""
+    if type(value) is not Var or not isinstance(value.ty, PrimType) or b.is_fresh(value):
+        return False
+    return not any(known is value for known in b.names.values())
 
 
 def assign(b: Builder, target: S.SExpr, value: Any, node: Any) -> None:
@@ -360,7 +371,7 @@ def bind(
     """Bind a name to a value for the rest of the scope."""
     known = b.names.get(name)
     if not b.old and isinstance(known, Var) and is_pointer(known) and name in b.scopes[-1].before:
-        raise fault("redefined", f"the pointer `{name}` cannot be assigned again", where)
+        raise fault("immutable", f"the pointer `{name}` cannot be assigned again", where)
     var = Var(name, ty or value.ty, where)
     if b.old and name in b.scopes[-1].before:
         b.names[name] = MISSING
@@ -491,7 +502,7 @@ def _scalar(b: Builder, target: S.Name, note: Any, node: S.AnnAssign) -> None:
             "annotation",
             f"{describe(note)} cannot annotate the scalar `{target.id}`",
             node.annotation.span,
-            help=(f"scalars have number types; bind pointers with `{target.id}: T.let[T.handle(...)] = ...`",),
+            help=(f"scalars are numbers; bind pointers with `{target.id}: T.let[T.handle(...)] = ...`",),
         )
     value = None if node.value is None else evaluate(b, node.value)
     known = b.names.get(target.id, MISSING)
@@ -511,6 +522,8 @@ def _augmented(b: Builder, node: S.AugAssign) -> None:
     value = evaluate(b, node.value)
     old = _target_value(b, target)
     try:
+        if isinstance(old, Expr) and type(target) is S.Subscript:  # the store has the same indices
+            old = again(old)
         new = binary(node.op, old, value, node.span)
     except Exception as err:
         raise located(err, node.span) from None
@@ -723,7 +736,7 @@ def _keyword(b: Builder, node: S.KeywordStmt) -> None:
 
 
 def _import(b: Builder, node: S.ImportStmt) -> None:
-    raise fault("unsupported-statement", "`import` is not possible in a function", node.span)
+    raise fault("unsupported-syntax", "`import` is not possible in a function", node.span)
 
 
 def _function(b: Builder, node: S.FunctionDef) -> None:
@@ -733,7 +746,7 @@ def _function(b: Builder, node: S.FunctionDef) -> None:
 
 
 def _class(b: Builder, node: S.ClassDef) -> None:
-    raise fault("unsupported-statement", f"the class `{node.name}` is not possible in a function", node.span)
+    raise fault("unsupported-syntax", f"the class `{node.name}` is not possible in a function", node.span)
 
 
 def _unsupported(b: Builder, node: S.Unsupported) -> None:

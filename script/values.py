@@ -273,6 +273,7 @@ class SteppedRegion:
     """`A[0:8:2]` as a value: only a store target may have a step."""
 
     __slots__ = ("buffer", "index")
+    described = "a slice with a step (only a store may have one)"
 
     def __init__(self, buffer: Var, index: tuple[Any, ...]) -> None:
         self.buffer = buffer

@@ -26,7 +26,7 @@ from ..ir.promote import convert, operand
 from ..node import Attrs
 from .builder import BlockState, Builder, attr_value
 from .expr import point
-from .extent import distance
+from .extent import range_of
 from .faults import describe, fault
 from .stmt import Frame, as_condition
 from .values import Form, Namespace, SteppedRegion, is_buffer
@@ -48,7 +48,7 @@ class BlockFrame(Frame):
     def enter(self, b: Builder, span: Span | None) -> Any:
         """Open the block's scope."""
         b.has_block = True
-        b.open("block", BlockState(b.block_name(self.name)))
+        b.open("block", BlockState(b.block_name(self.name), not self.no_realize))
         return None
 
     def leave(self, b: Builder, span: Span | None) -> None:
@@ -139,7 +139,9 @@ def sblock(b: Builder, /, name: str = "", no_realize: bool = False, exec_scope: 
         )
     if not isinstance(name, str):
         raise DTypeError(Diagnostic("invalid-argument", f"a block's name is a text, not {describe(name)}"))
-    return BlockFrame(name, bool(no_realize), "T.sblock")
+    if not isinstance(no_realize, bool):
+        raise DTypeError(Diagnostic("invalid-argument", f"no_realize is a bool, not {describe(no_realize)}"))
+    return BlockFrame(name, no_realize, "T.sblock")
 
 
 # axes
@@ -151,13 +153,22 @@ def _domain(dom: Any, dtype: Any) -> Range:
     if isinstance(dom, tuple | list):
         if len(dom) != 2:
             raise DTypeError(Diagnostic("axis-domain", "a domain is an extent or a pair (begin, end)"))
-        return Range(dom[0], distance(dom[0], dom[1]))
+        return range_of(dom[0], dom[1])
     return Range(0, dom)
 
 
 def _axis(word: str, kind: int) -> Callable[..., Var]:
-    def run(b: Builder, /, dom: Any, binding: Any, dtype: Any = "int32") -> Var:
+    def run(b: Builder, /, dom: Any, binding: Any = None, dtype: Any = "int32") -> Var:
         state = b.block(f"T.axis.{word}")
+        if binding is None:
+            if state.realized:
+                raise fault(
+                    "wrong-arguments",
+                    f"`T.axis.{word}` misses its binding, the value that the axis takes",
+                    b.span,
+                    help=("only blocks with `no_realize=True` have axes without one",),
+                )
+            binding = 0
         domain = _domain(dom, dtype)
         value = operand(binding)
         ty = _axis_type(domain, value, dtype)

@@ -22,7 +22,7 @@ from ..ir import (
     VDevice,
 )
 from ..node import Attrs
-from .extent import distance
+from .extent import range_of
 from .faults import describe, fault
 from .values import Form, Meta, type_of_note
 
@@ -120,7 +120,7 @@ class NamedExtern:
 
 def make_range(begin: Any, end: Any = None) -> Range:
     """`T.Range(begin, end)`."""
-    return Range(0, begin) if end is None else Range(begin, distance(begin, end))
+    return Range(0, begin) if end is None else range_of(begin, end)
 
 
 def meta_var(value: Any) -> Meta:

@@ -4,9 +4,10 @@
 
 Programs come from the strategies of this room, from the files given (Python files; the decorated
 definitions in them) and, in a checkout, from docs/examples and tests/golden.  Each is damaged by
-`mutations` and read in a worker process with bounded memory, ten seconds a program.  A fault is any
+`mutations` and read in a worker process with bounded memory, ten seconds of work a program.  A fault is any
 other exception, a signal, a hang, a warning of Python's, a diagnostic whose place lies outside of
-the text, or a program that parses, but does not print and parse back equal.
+the text, a program that parses, but does not print and parse back equal, a text that the two readers
+read differently, or one whose formatted form reads as another tree.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import random
 import re
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -25,11 +27,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..node import runs_deep
 from .mutations import mutate
 
 SECONDS = 10.0
 MEMORY = 3 << 30
 BATCH = 50
+_PATIENCE = 12  # how many times longer a program may take on a busy machine than it works
 
 
 @dataclass(frozen=True)
@@ -130,17 +134,41 @@ def verdict(text: str) -> tuple[str, str]:
     try:
         made = parse(text, filename="<fuzz>")
     except ScriptError as err:
-        return _refusal(err, text)
+        return _readers(text) or _refusal(err, text)
     except BaseException as err:
         frames = traceback.extract_tb(err.__traceback__)
         where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-4:]))
         return "exception", f"{type(err).__name__}: {str(err)[:300]} at {where}"
     try:
-        return _back(made, parse)
+        return _readers(text) or _back(made, parse)
     except BaseException as err:
         frames = traceback.extract_tb(err.__traceback__)
         where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames[-4:]))
         return "round-trip", f"{type(err).__name__}: {str(err)[:1500]} at {where}"
+
+
+@runs_deep
+def _readers(text: str) -> tuple[str, str] | None:
+    """A fault where the readers differ, or where formatting changes the tree."""
+    from ..grammar import read, same_tree
+    from ..grammar.ast_reader import read_ast
+    from ..grammar.lark_reader import read_lark
+    from ..printer import layout
+
+    fast = read_ast(text)
+    if fast is None:
+        return None
+    exact = read_lark(text)
+    if fast.diagnostics != exact.diagnostics:
+        return "readers", f"only one finds a fault\n{[d.render() for d in exact.diagnostics]}"
+    if not same_tree(fast.tree, exact.tree, spans=True):
+        return "readers", "the trees differ"
+    formatted = layout(fast.tree, width=100)
+    if not same_tree(read(formatted).tree, fast.tree):
+        return "format", f"the formatted text reads as another tree\n{formatted[:1500]}"
+    if layout(read(formatted).tree, width=100) != formatted:
+        return "format", f"formatting again changes the text\n{formatted[:1500]}"
+    return None
 
 
 def _refusal(err: Any, text: str) -> tuple[str, str]:
@@ -182,7 +210,9 @@ def work(seconds: float, memory: int) -> None:
     for line in sys.stdin:
         text = json.loads(line)
         begun = time.perf_counter()
+        _bound_time(seconds)
         kind, detail = verdict(text)
+        _bound_time(0)
         _say({"verdict": kind, "detail": detail, "seconds": time.perf_counter() - begun})
 
 
@@ -193,6 +223,12 @@ def _bound_memory(memory: int) -> None:
         return
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _bound_time(seconds: float) -> None:
+    """End this process when it has worked for so long; time in which others have the processor is not counted."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def _say(message: dict[str, Any]) -> None:
@@ -213,6 +249,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "loopwright.testing.fuzz", "--worker", str(self.memory)]
+        command += ["--seconds", str(self.seconds)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -230,9 +267,10 @@ class Worker:
             process.stdin.flush()
         except BrokenPipeError:
             pass
-        answer = self._answer(process, self.seconds)
+        answer = self._answer(process, _PATIENCE * self.seconds)
         if answer is None:
-            return self._lost(process, "hang" if process.poll() is None else "signal", text, mutation)
+            hangs = process.poll() is None or process.returncode == -getattr(signal, "SIGVTALRM", 0)
+            return self._lost(process, "hang" if hangs else "signal", text, mutation)
         return Result(answer["verdict"], answer["detail"], text, mutation, answer["seconds"])
 
     def _answer(self, process: subprocess.Popen[str], seconds: float) -> Any:

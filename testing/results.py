@@ -69,7 +69,8 @@ def assert_same_results(
 
     A PrimFunc or IRModule (its function `name`) is run by the oracle; anything else is called.
     Without arguments, small ones are made up.  Values must be equal (NaN equals NaN), or within
-    `tolerance` relative to the largest magnitude where one is given.  Raises AssertionError.
+    `tolerance` relative to the largest magnitude where one is given.  Raises AssertionError with the
+    script of the programs.
     """
     like = next((f for f in (first, second) if isinstance(f, PrimFunc | IRModule)), None)
     if not arguments and like is not None:
@@ -80,7 +81,19 @@ def assert_same_results(
     got, want = _runner(second, name)(*b), _runner(first, name)(*a)
     for k, (x, y) in enumerate(zip([*a, want], [*b, got])):
         what = f"argument {k}" if k < len(a) else "the returned value"
-        _assert_equal(x, y, what, tolerance)
+        try:
+            _assert_equal(x, y, what, tolerance)
+        except AssertionError as err:
+            raise AssertionError("\n".join([str(err).strip("\n"), *_scripts(first, second)])) from None
+
+
+def _scripts(*programs: PrimFunc | IRModule | Runner) -> list[str]:
+    """The text of the programs that have one, for messages."""
+    found = []
+    for which, one in zip(("first", "second"), programs):
+        if isinstance(one, PrimFunc | IRModule):
+            found += [f"the {which} program:", one.script(show_meta=True)]
+    return found
 
 
 def _runner(program: PrimFunc | IRModule | Runner, name: str) -> Runner:

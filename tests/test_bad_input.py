@@ -188,8 +188,8 @@ FAULTS = [
     Fault("try", "unsupported-syntax", "§try:\n    A[0, 0] = 1.0\nfinally:\n    A[0, 1] = 1.0\n", ("try",)),
     Fault("del", "unsupported-syntax", "§del n\n", ("del",)),
     Fault("global", "unsupported-syntax", "§global m\n", ("global",)),
-    Fault("import", "unsupported-statement", "§import math\n", ("import",)),
-    Fault("class in a function", "unsupported-statement", "§class C:\n    pass\n", ("C",)),
+    Fault("import", "unsupported-syntax", "§import math\n", ("import",)),
+    Fault("class in a function", "unsupported-syntax", "§class C:\n    pass\n", ("C",)),
     Fault("function in a function", "undecorated", "§def helper():\n    pass\n", ("`helper`",), ("T.macro",)),
     Fault(
         "plain function in a module",

@@ -59,6 +59,21 @@ def test_renewed_definitions_are_equal_and_hash_alike(module: ir.IRModule) -> No
     assert ir.explain_difference(module, renewed) is None
 
 
+@given(prim_funcs(), st.data())
+def test_using_another_variable_is_another_program_with_another_hash(func: ir.PrimFunc, data: Any) -> None:
+    found = {id(v): v for v in ir.walk(func.body) if isinstance(v, ir.Var)}
+    kinds: dict[int, list[ir.Var]] = {}
+    for v in (*found.values(), *func.params):
+        kinds.setdefault(id(v.ty), []).append(v)
+    pairs = [(a, b) for alike in kinds.values() for a in alike for b in alike if a is not b]
+    if not pairs:
+        return
+    old, new = data.draw(st.sampled_from(pairs))
+    other = func.replace(body=ir.substitute(func.body, {old: new}))
+    if ir.check_well_formed(other) == []:
+        assert ir.structural_equal(func, other) == (ir.structural_hash(func) == ir.structural_hash(other))
+
+
 @given(modules())
 def test_generated_programs_are_well_formed(module: ir.IRModule) -> None:
     assert ir.check_well_formed(module) == []

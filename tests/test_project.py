@@ -192,7 +192,8 @@ def loaded_twice() -> dict[str, list[str]]:
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         path = Path(file).resolve() if file else None
-        if path and any(path.is_relative_to(root) for root in (ROOT, INSTALLED)):
+        # Modules without a file may name one that does not exist, as torch.ops does.
+        if path and path.is_file() and any(path.is_relative_to(root) for root in (ROOT, INSTALLED)):
             relative = path.relative_to(ROOT if path.is_relative_to(ROOT) else INSTALLED)
             if relative.parts[0] not in NOT_ROOMS and not relative.parts[0].startswith("."):
                 names[str(relative)].append(name)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...dtype import DType
-from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic
+from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic, suggest
 from ...ir import (
     Add,
     BufferType,
@@ -34,7 +34,7 @@ from ...ir import (
     Type,
     Var,
 )
-from ...runtime import from_dlpack
+from ...runtime import Device, from_dlpack
 from .exchange import remember
 from .library import Library
 from .signature import Signature, dtype_of, slot_format
@@ -72,19 +72,20 @@ class Entry:
         bound = dict(zip(names, args))
         for key, value in kwargs.items():
             if key not in names:
-                raise self.count_error(f"has no parameter `{key}`")
+                raise self.count_error(f"has no parameter `{key}`", "argument-name", suggest(key, names))
             if key in bound:
-                raise self.count_error(f"got two values for `{key}`")
+                raise self.count_error(f"got two values for `{key}`", "argument-name")
             bound[key] = value
         missing = [n for n in names if n not in bound]
         if missing:
             raise self.count_error(f"misses {', '.join([f'`{n}`' for n in missing])}")
         return [bound[n] for n in names]
 
-    def count_error(self, text: str) -> ArgumentTypeError:
-        return ArgumentTypeError(
-            Diagnostic("argument-count", f"`{self.sig.name}` {text}", notes=(f"it is {describe(self.sig)}",))
-        )
+    def count_error(
+        self, text: str, code: str = "argument-count", help: tuple[str, ...] = ()
+    ) -> ArgumentTypeError:
+        notes = (f"it is {describe(self.sig)}",)
+        return ArgumentTypeError(Diagnostic(code, f"`{self.sig.name}` {text}", notes=notes, help=help))
 
 
 def describe(sig: Signature) -> str:
@@ -231,7 +232,7 @@ class _Call:
         """A numpy array on the argument's memory."""
         if isinstance(value, np.ndarray):
             return value
-        if hasattr(value, "__dlpack__"):
+        if hasattr(value, "__dlpack__") and not isinstance(value, type):
             return self.from_dlpack(k, value)
         if hasattr(value, "__cuda_array_interface__"):
             raise self.device_error(k, "a GPU")
@@ -255,11 +256,16 @@ class _Call:
 
     def from_dlpack(self, k: int, value: Any) -> Any:
         device = getattr(value, "__dlpack_device__", None)
-        kind, number = device() if device is not None else (1, 0)
-        if int(kind) not in _CPU_DEVICES:
-            raise self.device_error(k, f"device {int(kind)}:{number}")
         try:
-            tensor = from_dlpack(value)
+            kind, number = device() if device is not None else (1, 0)
+            place = None if int(kind) in _CPU_DEVICES else Device((int(kind), int(number)))
+        except Exception as err:
+            text = f"lies on a device that it does not name rightly: {err}"
+            raise ArgumentTypeError(self.problem(k, "argument-type", text)) from err
+        if place is not None:
+            raise self.device_error(k, f"`{place}`")
+        try:
+            tensor = from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
             array = tensor.numpy()
         except Exception as err:
             text = f"cannot be used through DLPack: {err}"
@@ -370,7 +376,7 @@ class _Call:
             same = same and a.__array_interface__["data"][0] == other.__array_interface__["data"][0]
             if j == k or same or not (j in self.entry.conflicts or k in self.entry.conflicts):
                 continue
-            if np.may_share_memory(a, other):
+            if _share_memory(a, other):
                 text = f"is not contiguous and overlaps argument {j + 1} ({self.entry.names[j]})"
                 raise ArgumentValueError(
                     self.problem(k, "argument-overlap", text, "pass a copy of one of them")
@@ -429,6 +435,14 @@ class _Call:
         if self.sig.tuple_result:
             return tuple(values)
         return values[0] if values else None
+
+
+def _share_memory(a: Any, b: Any) -> bool:
+    """Whether two arrays have a byte in common; columns that interleave have none."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=10_000))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 def pack_float(dtype: DType, value: float) -> bytes:

@@ -86,8 +86,11 @@ class Compiled:
         if not emitted.outside:
             return jit.compile_object(emitted.text, self.machine)
         # Intrinsics that the program names itself may be wrong, or unknown to this machine.
-        names = ", ".join(sorted(emitted.outside))
+        names = ", ".join([f"`{n}`" for n in sorted(emitted.outside)])
         try:
+            unknown = jit.unknown_intrinsics(emitted.text, sorted(emitted.outside))
+            if unknown:
+                raise CodegenError(Diagnostic("llvm-intrinsic", f"LLVM has no intrinsic `{unknown[0]}`"))
             if jit.survives(emitted.text, self.machine):
                 return jit.compile_object(emitted.text, self.machine)
             reason = "it cannot be made into code for this machine"

@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,26 +46,53 @@ def key(*parts: str) -> str:
 
 @functools.cache
 def sources_digest() -> str:
-    """A hash of the sources of the rooms that turn IR into code."""
+    """A hash of the sources of the rooms that turn IR into code.
+
+    Reading them all takes longer than loading an object, so the cache keeps the hash for a state of
+    the files: their names, sizes, times and inodes.
+    """
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    files: list[tuple[str, bytes]] = []
+    for room in ("codegen", "transform", "ir", "schedule"):
+        _list_sources(os.path.join(root, room), files)
+    for name in ("dtype.py", "target.py"):
+        path = os.path.join(root, name)
+        files.append((path, _state(path, os.stat)))
+    state = hashlib.blake2b(b"\0".join([s for _, s in files]), digest_size=20).hexdigest()
+    known = load(f"sources-{state}")
+    if known is not None and isinstance(known[1].get("digest"), str):
+        return str(known[1]["digest"])
     digest = hashlib.blake2b(digest_size=20)
-    rooms = [os.path.join(root, room) for room in ("codegen", "transform", "ir", "schedule")]
-    for path in [*rooms, os.path.join(root, "dtype.py"), os.path.join(root, "target.py")]:
-        _add_sources(digest, path)
-    return digest.hexdigest()
-
-
-def _add_sources(digest: hashlib.blake2b, path: str) -> None:
-    try:
-        if path.endswith(".py"):
+    for path, _ in files:
+        try:
             with open(path, "rb", buffering=0) as file:
-                digest.update(os.path.basename(path).encode() + b"\0" + file.read())
-            return
-        for name in sorted(os.listdir(path)):
-            if name.endswith(".py") or ("." not in name and name != "__pycache__"):
-                _add_sources(digest, os.path.join(path, name))
+                digest.update(path[len(root) :].encode() + b"\0" + file.read())
+        except OSError:
+            digest.update(b"absent")
+    found = digest.hexdigest()
+    store(f"sources-{state}", b"", {"digest": found})
+    return found
+
+
+def _list_sources(folder: str, files: list[tuple[str, bytes]]) -> None:
+    """Add the Python files below a folder, in the order of their names, each with its state."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError:
-        digest.update(b"absent")
+        return
+    for entry in entries:
+        if entry.name.endswith(".py"):
+            files.append((entry.path, _state(entry.path, lambda _: entry.stat())))
+        elif "." not in entry.name and entry.name != "__pycache__":
+            _list_sources(entry.path, files)
+
+
+def _state(path: str, stat: Callable[[str], os.stat_result]) -> bytes:
+    try:
+        info = stat(path)
+    except OSError:
+        return b"absent"
+    return f"{path} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}".encode()
 
 
 def load(name: str) -> tuple[bytes, dict[str, Any]] | None:

@@ -8,7 +8,7 @@ import itertools
 import os
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ...errors import CodegenError, Diagnostic, InternalError
@@ -85,6 +85,21 @@ def compile_object(text: str, machine: Machine) -> bytes:
     with _lock:
         module, tm = _optimised(text, machine)
         return bytes(tm.emit_object(module))
+
+
+def unknown_intrinsics(text: str, names: Collection[str]) -> list[str]:
+    """Which of these functions of LLVM, declared in the text, LLVM does not have.
+
+    It gives attributes to the declarations of those that it has.
+    """
+    with _lock:
+        try:
+            module = binding().parse_assembly(text, binding().create_context())
+            module.verify()
+        except RuntimeError:
+            return []  # one that LLVM has is called wrongly
+        found = {f.name: f for f in module.functions}
+        return [n for n in names if n in found and not next(iter(found[n].attributes), None)]
 
 
 def survives(text: str, machine: Machine) -> bool:

@@ -205,6 +205,9 @@ def site_error(site: Mapping[str, Any], span: Span | None, a: int, b: int) -> Ba
                 return kind(site["message"])
             except TypeError:  # a kind that wants more than a message
                 return RuntimeError(site["message"])
+        case "loop-step":
+            text = f"the step of loop `{site['loop']}` is {a}; it must be positive"
+            return ExecutionError(Diagnostic("loop-step", text, span))
         case "bounds":
             text = f"index {a} of `{site['buffer']}` in `{name}` is outside its {b} elements"
             if "dimension" in site:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from typing import Any
 
 from ...errors import Diagnostic, TargetError
 from ...target import Target
 
 
-@dataclass(frozen=True)
 class Machine:
     """What code is made for. `half`: it converts float16 by itself; `level`: how hard LLVM works."""
 
-    triple: str
-    cpu: str
-    features: str
-    half: bool
-    level: int = 2
+    __slots__ = ("cpu", "features", "half", "level", "triple")  # no dataclass: they load slowly
+
+    def __init__(self, triple: str, cpu: str, features: str, half: bool, level: int = 2) -> None:
+        self.triple = triple
+        self.cpu = cpu
+        self.features = features
+        self.half = half
+        self.level = level
+
+    def replace(self, **changes: Any) -> Machine:
+        """The machine with some of its fields changed."""
+        return Machine(**{name: changes.get(name, getattr(self, name)) for name in self.__slots__})
 
 
 # What the levels of x86-64 ask of a processor, as LLVM names its features.
@@ -41,7 +47,7 @@ def machine_for(target: Target, host: Machine, has: Mapping[str, bool]) -> Machi
     triple = str(target.get("mtriple", ""))
     if triple and triple.split("-")[0] != host.triple.split("-")[0]:
         raise _refusal(f"the triple `{triple}` is not this machine's, `{host.triple}`")
-    machine = replace(host, level=min(3, max(0, int(target.get("opt-level", host.level)))))
+    machine = host.replace(level=min(3, max(0, int(target.get("opt-level", host.level)))))
     cpu, features = target.mcpu, target.features
     if cpu and cpu != host.cpu:
         if cpu not in _LEVELS:
@@ -50,14 +56,14 @@ def machine_for(target: Target, host: Machine, has: Mapping[str, bool]) -> Machi
         if lacks:
             raise _refusal(f"this machine lacks {', '.join(lacks)}, which `{cpu}` has")
         half = "f16c" in _LEVELS[cpu] or host.triple.startswith(("aarch64", "arm64"))
-        machine = replace(machine, cpu=cpu, features="", half=half)
+        machine = machine.replace(cpu=cpu, features="", half=half)
     for f in features:
         if f.startswith("+") and not has.get(f[1:]):
             raise _refusal(f"this machine lacks the feature `{f[1:]}`")
     if features:
         joined = ",".join([f for f in (machine.features, *features) if f])
         half = (machine.half or "+f16c" in features) and "-f16c" not in features
-        machine = replace(machine, features=joined, half=half)
+        machine = machine.replace(features=joined, half=half)
     return machine
 
 

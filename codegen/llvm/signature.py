@@ -6,8 +6,6 @@ takes the same values as 8-byte slots.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 
 from ...dtype import DType
 from ...errors import CodegenError, Diagnostic
@@ -16,15 +14,24 @@ from ...node import Attrs, Node
 from .types import is_small_float, value_type
 
 
-@dataclass(frozen=True)
 class Signature:
     """The outside of one function."""
 
-    name: str
-    params: tuple[Var, ...]
-    symbols: tuple[Var, ...]
-    results: tuple[Type, ...]
-    tuple_result: bool
+    __slots__ = ("name", "params", "results", "symbols", "tuple_result")  # no dataclass: they load slowly
+
+    def __init__(
+        self,
+        name: str,
+        params: tuple[Var, ...],
+        symbols: tuple[Var, ...],
+        results: tuple[Type, ...],
+        tuple_result: bool,
+    ) -> None:
+        self.name = name
+        self.params = params
+        self.symbols = symbols
+        self.results = results
+        self.tuple_result = tuple_result
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -32,7 +39,7 @@ class Signature:
         seen: dict[str, int] = {}
         out = []
         for p in self.params:
-            base = re.sub(r"_handle$", "", p.name) if isinstance(p.ty, BufferType) else p.name
+            base = p.name.removesuffix("_handle") if isinstance(p.ty, BufferType) else p.name
             count = seen.get(base, 0)
             seen[base] = count + 1
             out.append(f"{base}_{count}" if count else base)

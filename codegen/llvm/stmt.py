@@ -38,6 +38,12 @@ from .signature import Signature, inner_type
 from .types import lane_bytes, memory_element, memory_type, value_type
 
 
+LONG_BODY = 128
+"""How many accesses an innermost loop may have for LLVM to look at all pairs of them."""
+OPAQUE = 'call void asm sideeffect "", ""() inaccessiblememonly nounwind willreturn'
+"""No instruction, which touches no memory of ours, but which LLVM does not look into."""
+
+
 class Statements(Expressions):
     """Emits the body of one function; see `emit_function`."""
 
@@ -45,6 +51,7 @@ class Statements(Expressions):
         super().__init__(context, signature.name)
         self.signature = signature
         self.loops: list[tuple[str, str, int]] = []
+        self.last_loop = 0
         self.reserved = 0
         self.recursive = context.facts[signature.name].recursive
 
@@ -259,6 +266,7 @@ class Statements(Expressions):
             code.branch(code.op(f"icmp {signed}lt {t} {first}, {end}"), header, exit)
         before = code.block
         code.label(header)
+        first_line = len(code.lines)
         counter, following = code.name("%i"), code.name("%n")
         code.do(f"{counter} = phi {t} [ {first}, %{before} ], [ {following}, %{latch} ]")
         self.values[s.loop_var] = counter
@@ -266,6 +274,7 @@ class Statements(Expressions):
         self.scope(s.body)
         self.loops.pop()
         code.label(latch)
+        self.plain_if_long(first_line)
         if step == 1 or known:
             code.do(f"{following} = add n{signed}w {t} {counter}, {stride}")
             again = code.op(f"icmp {signed}lt {t} {following}, {end}")
@@ -278,6 +287,20 @@ class Statements(Expressions):
         code.closed = True
         code.label(exit)
 
+    def plain_if_long(self, first: int) -> None:
+        """Keep LLVM from analysing the accesses of an innermost loop in pairs where there are many.
+
+        Deciding whether such a loop can be vectorized, or loads be carried around it, takes it
+        seconds for a few hundred accesses, and more when it then does so.
+        """
+        lines = self.code.lines
+        inner, self.last_loop = self.last_loop > first, len(lines)
+        if inner or len(lines) - first < LONG_BODY:
+            return
+        accesses = sum([1 for text in lines[first:] if " load " in text or text.startswith("  store ")])
+        if accesses > LONG_BODY:
+            self.code.do(OPAQUE)
+
     def loop_bounds(
         self, s: For, t: str, low: int | None, extent: int | None, step: int | None
     ) -> tuple[str, str, str, bool]:
@@ -288,10 +311,7 @@ class Statements(Expressions):
             assert s.step is not None
             stride = self.operand(s.step, dtype)
             positive = self.code.op(f"icmp {'sgt' if dtype.is_int else 'ugt'} {t} {stride}, 0")
-            self.require(
-                positive,
-                self.site("assert", error="ValueError", message="the step of a loop must be positive"),
-            )
+            self.require(positive, self.site("loop-step", loop=s.loop_var.name), self.widen(stride, dtype))
         elif step <= 0:
             raise self.refuse("a loop whose step is not positive", s)
         if low is not None and extent is not None:

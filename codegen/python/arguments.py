@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...dtype import DType
-from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic, suggest
+from ...errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    Diagnostic,
+    DTypeError,
+    LoopwrightError,
+    suggest,
+)
 from ...ir import BufferType, PointerType, PrimFunc, PrimType, TupleType, Type, Var
-from ...runtime import Tensor, from_dlpack, is_tensor_like
+from ...runtime import Device, Tensor, from_dlpack, is_tensor_like
 from .memory import Pointer, Storage, View
-from .program import takes
+from .program import place, takes
 
 
 def in_order(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -18,7 +26,7 @@ def in_order(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
     names = [p.name for p in func.params]
     name = str(func.attrs.get("global_symbol", "the function"))
     if len(args) > len(names):
-        message = f"`{name}` takes {len(names)} arguments, {len(args)} were given"
+        message = f"`{name}` takes {len(names)} arguments but {len(args)} were given"
         raise ArgumentTypeError(Diagnostic("argument-count", message, func.span))
     # Names are hints and may repeat: a keyword means the first parameter of its name that has no value yet.
     found: dict[int, Any] = dict(enumerate(args))
@@ -29,7 +37,9 @@ def in_order(func: PrimFunc, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
             raise ArgumentTypeError(Diagnostic("argument-name", message, func.span, help=suggest(key, names)))
         free = [k for k in places if k not in found]
         if not free:
-            raise ArgumentTypeError(Diagnostic("argument-name", f"`{key}` is given twice", func.span))
+            raise ArgumentTypeError(
+                Diagnostic("argument-name", f"`{name}` got two values for `{key}`", func.span)
+            )
         found[free[0]] = value
     missing = [n for k, n in enumerate(names) if k not in found]
     if missing:
@@ -44,33 +54,33 @@ class Arguments:
     def __init__(self, func: PrimFunc, values: Sequence[Any]) -> None:
         self._copies: list[tuple[Any, Any]] = []
         self._arrays: list[Any] = []
+        self._function = str(func.attrs.get("global_symbol", "main"))
         self.values = [self._value(i, p, v) for i, (p, v) in enumerate(zip(func.params, values))]
 
     def _value(self, number: int, var: Var, value: Any) -> Any:
         if isinstance(var.ty, BufferType):
             return self._buffer(number, var, value)
-        if isinstance(var.ty, PointerType) and value is not None and is_tensor_like(value):
-            return self._view(number, var, from_dlpack(value)).data
-        return takes(var, value, number)
+        if isinstance(var.ty, PointerType) and not isinstance(value, type) and is_tensor_like(value):
+            tensor = self._tensor(value, var, place(self._function, number, var))
+            return self._view(number, var, tensor).data
+        return takes(var, value, number, self._function)
 
     def _buffer(self, number: int, var: Var, value: Any) -> View:
-        if not is_tensor_like(value):
-            message = f"argument {number} (`{var.name}`) is a {type(value).__name__}, expected an array"
+        if isinstance(value, type) or not (is_tensor_like(value) or isinstance(value, bytes)):
+            where = place(self._function, number, var)
+            message = f"{where} must be an array, not a {type(value).__name__}"
             raise ArgumentTypeError(Diagnostic("argument-type", message, var.span))
         return self._view(number, var, value)
 
     def _view(self, number: int, var: Var, value: Any) -> View:
         import numpy as np
 
-        where = f"argument {number} (`{var.name}`)"
+        where = place(self._function, number, var)
         lanes = var.ty.dtype.lanes if isinstance(var.ty, BufferType) else 1
         if isinstance(value, np.ndarray):
-            array, dtype, shape = value, DType(value.dtype), value.shape
+            array, dtype, shape = value, self._dtype(value, var, where), value.shape
         else:
-            tensor = from_dlpack(value)
-            if tensor.device.kind != "cpu":
-                message = f"{where} is on `{tensor.device}`, expected `cpu`"
-                raise ArgumentValueError(Diagnostic("argument-device", message, var.span))
+            tensor = self._tensor(value, var, where)
             array, dtype, shape = tensor.numpy(), tensor.dtype, tensor.shape
             if not np.may_share_memory(array, tensor._array):
                 self._copies.append((tensor, array))
@@ -82,6 +92,31 @@ class Arguments:
         array = self._straight(array, where)
         named = Var(var.name, BufferType(dtype, shape))
         return View(named, Pointer(Storage.of_array(array, var.name), 0), tuple(shape), strides)
+
+    def _dtype(self, array: Any, var: Var, where: str) -> DType:
+        try:
+            return DType(array.dtype)
+        except DTypeError:
+            wanted = var.ty.dtype if isinstance(var.ty, BufferType) else "a number"
+            message = f"{where} must have dtype `{wanted}`, not `{array.dtype}`"
+            raise ArgumentTypeError(Diagnostic("argument-dtype", message, var.span)) from None
+
+    def _tensor(self, value: Any, var: Var, where: str) -> Tensor:
+        """The argument as a tensor on the CPU. Raises ArgumentTypeError or ArgumentValueError."""
+        try:
+            kind = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (1, 0)
+            device = Device((int(kind[0]), int(kind[1])))
+            if device.kind == "cpu":
+                return from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
+        except ArgumentValueError as err:
+            raise ArgumentValueError(_named(where, err)) from err
+        except LoopwrightError as err:
+            raise ArgumentTypeError(_named(where, err)) from err
+        except Exception as err:
+            message = f"{where} cannot be used through DLPack or as a buffer: {err}"
+            raise ArgumentTypeError(Diagnostic("argument-type", message, var.span)) from err
+        message = f"{where} lies on `{device}`; the oracle runs on `cpu`"
+        raise ArgumentValueError(Diagnostic("argument-device", message, var.span))
 
     def _straight(self, array: Any, where: str) -> Any:
         """The array itself, or a plain copy of it that is written back at the end."""
@@ -108,7 +143,8 @@ class Arguments:
 
         item = array.dtype.itemsize
         if any(s % item for s in array.strides):
-            message = f"`{var.name}` has strides of {array.strides} bytes, no multiples of its {item} bytes"
+            text = f"`{var.name}` has strides of {array.strides} bytes, no multiples of its {item} bytes"
+            message = f"{self._function}: {text}"
             raise ArgumentValueError(Diagnostic("argument-strides", message, var.span))
         spread = [(n - 1) * s for n, s in zip(array.shape, array.strides) if n]
         low = sum([s for s in spread if s < 0])
@@ -131,6 +167,12 @@ class Arguments:
                 target.copyfrom(source)
             elif target.flags.writeable:
                 target[...] = source
+
+
+def _named(where: str, err: LoopwrightError) -> Diagnostic:
+    """What an error says of an argument, with the argument named."""
+    found = err.diagnostics[0]
+    return replace(found, message=f"{where}: {found.message}")
 
 
 def _same_memory(a: Any, b: Any) -> bool:

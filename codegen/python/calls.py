@@ -341,7 +341,7 @@ def _function(scope: Scope, e: Call, name: GlobalVar) -> Closure:
             if isinstance(value, View) and isinstance(param.ty, PointerType):
                 values[i] = value.data
             elif not isinstance(param.ty, BufferType):
-                values[i] = takes(param, value, i)
+                values[i] = takes(param, value, i, name.name)
         return function(values)
 
     return run

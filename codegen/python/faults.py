@@ -116,7 +116,9 @@ def indices_of(view: View, cell: int) -> tuple[int, ...]:
 def read_only(scope: Scope, env: Values, node: Any, view: View) -> NoReturn:
     """Raise for a store to memory that must not be written."""
     raise ArgumentValueError(
-        describe("read-only", f"`{view.name}` is written, but its memory is read-only", node, scope, env)
+        describe(
+            "argument-readonly", f"`{view.name}` is written, but its memory is read-only", node, scope, env
+        )
     )
 
 

@@ -52,7 +52,9 @@ class Function:
         self.scope = Scope(func, program)
         self._slots = [self.scope.define(p) for p in func.params]
         self._buffers = [
-            BufferParam(self.scope, i, p) for i, p in enumerate(func.params) if isinstance(p.ty, BufferType)
+            BufferParam(self.scope, i, p, self.name)
+            for i, p in enumerate(func.params)
+            if isinstance(p.ty, BufferType)
         ]
         for param in self._buffers:
             param.finish()
@@ -77,10 +79,11 @@ class Function:
 class BufferParam:
     """A buffer parameter: what its type says of the argument."""
 
-    def __init__(self, scope: Scope, number: int, var: Var) -> None:
+    def __init__(self, scope: Scope, number: int, var: Var, function: str) -> None:
         ty = var.ty
         assert isinstance(ty, BufferType)
         self.number = number
+        self.function = function
         self.var = var
         self.ty = ty
         self._scope = scope
@@ -98,8 +101,9 @@ class BufferParam:
 
     def fault(self, kind: type[LoopwrightError], code: str, message: str) -> LoopwrightError:
         """The error of this argument."""
-        where = f"argument {self.number} (`{self.var.name}`)"
-        return kind(Diagnostic(code, f"{where} {message}", self.var.span))
+        return kind(
+            Diagnostic(code, f"{place(self.function, self.number, self.var)} {message}", self.var.span)
+        )
 
     def bind(self, env: Env, value: Any) -> None:
         """Put the argument into the frame, and the numbers that the new symbols stand for."""
@@ -109,13 +113,13 @@ class BufferParam:
             env[self._slot] = self._at_pointer(env, value)
             return
         if not isinstance(value, View):
-            raise self.fault(ArgumentTypeError, "argument-type", "is not a buffer")
+            raise self.fault(ArgumentTypeError, "argument-type", "must be a buffer")
         if value.dtype is not self.ty.dtype:
-            message = f"has dtype `{value.dtype}`, expected `{self.ty.dtype}`"
+            message = f"must have dtype `{self.ty.dtype}`, not `{value.dtype}`"
             raise self.fault(ArgumentTypeError, "argument-dtype", message)
         rank = len(self.ty.shape)
         if len(value.shape) != rank:
-            message = f"has {len(value.shape)} dimensions, expected {rank}"
+            message = f"must have {rank} dimensions, not {len(value.shape)}"
             raise self.fault(ArgumentValueError, "argument-rank", message)
         self._shape.bind(env, value.shape, self.var)
         self._strides.bind(env, self._steps(value), self.var)
@@ -149,8 +153,9 @@ class BufferParam:
         for symbols, numbers in given:
             found = symbols.mismatch(env, numbers)
             if found is not None:
-                place = f"{symbols.what}[{found[0]}]"
-                message = f"has {place} = {found[2]}, expected {found[1]}"
+                size = symbols.sizes[found[0]]
+                more = f" (`{size.name}`)" if isinstance(size, Var) else ""
+                message = f"must have {symbols.what}[{found[0]}] {found[1]}{more}, not {found[2]}"
                 raise self.fault(ArgumentValueError, f"argument-{symbols.what.split()[-1]}", message)
         lanes = [s * view.lanes for s in compact(view.shape)]
         uneven = [s for s, c, n in zip(view.strides, lanes, view.shape) if n > 1 and s != c]
@@ -158,16 +163,23 @@ class BufferParam:
             raise self.fault(ArgumentValueError, "argument-strides", "is not compact")
 
 
-def takes(var: Var, value: Any, number: int) -> Any:
+def place(function: str, number: int, var: Var) -> str:
+    """How messages name an argument; they count from 1."""
+    return f"{function}: argument {number + 1} ({var.name})"
+
+
+def takes(var: Var, value: Any, number: int, function: str) -> Any:
     """The runtime value of a scalar or handle parameter for a Python value.
 
     Raises ArgumentTypeError for another kind, ArgumentValueError for a number outside the type.
     """
-    where = f"argument {number} (`{var.name}`)"
+    where = place(function, number, var)
     if isinstance(var.ty, PointerType):
         if value is None or isinstance(value, Pointer):
             return value
-        raise ArgumentTypeError(describe("argument-type", f"{where} is no pointer, array or None", var))
+        raise ArgumentTypeError(
+            describe("argument-type", f"{where} must be a pointer, an array or None", var)
+        )
     if not isinstance(var.ty, PrimType) or var.ty.dtype.is_vector:
         raise unsupported(var, f"{where} has a type that Python values do not have")
     dtype = var.ty.dtype
@@ -175,8 +187,8 @@ def takes(var: Var, value: Any, number: int) -> Any:
         value = value.item()
     wanted = (int, float) if dtype.is_float else (int,)
     if not isinstance(value, wanted):
-        what = "float" if dtype.is_float else "bool" if dtype.is_bool else "int"
-        message = f"{where} is a {type(value).__name__}, expected {what}"
+        what = "a number" if dtype.is_float else "a bool" if dtype.is_bool else "an int"
+        message = f"{where} must be {what} for `{dtype}`, not a {type(value).__name__}"
         raise ArgumentTypeError(describe("argument-type", message, var))
     if dtype.is_float:
         from ...ir.fold import round_to
@@ -184,5 +196,7 @@ def takes(var: Var, value: Any, number: int) -> Any:
         return round_to(dtype, float(value))
     number_ = int(bool(value)) if dtype.is_bool else int(value)
     if dtype.wrap(number_) != number_:
-        raise ArgumentValueError(describe("argument-value", f"{where} is {value}, outside `{dtype}`", var))
+        raise ArgumentValueError(
+            describe("argument-value", f"{where} is {value}, outside the range of `{dtype}`", var)
+        )
     return number_

@@ -45,7 +45,7 @@ class Scope:
         found = self._slots.get(id(var))
         if found is None:
             message = f"`{var.name}` is used but nothing defines it"
-            raise IRError(describe("undefined-variable", message, node if node is not None else var))
+            raise IRError(describe("undefined-name", message, node if node is not None else var))
         return found
 
     def value_of(self, var: Var, env: list[Any]) -> Any:

@@ -148,8 +148,9 @@ def _loop(scope: Scope, s: For) -> Action:
         if count > 0 and dtype.wrap(end) != end:
             overflow(scope, env, s, dtype, end)
         stride = 1 if step is None else step(env)
-        if stride == 0:
-            raise broken(scope, env, s, "loop-step", f"the step of loop `{s.loop_var.name}` is 0")
+        if stride <= 0:
+            message = f"the step of loop `{s.loop_var.name}` is {stride}; it must be positive"
+            raise broken(scope, env, s, "loop-step", message)
         return _iterate(env, range(first, end, stride), slots, body)
 
     return run
@@ -326,7 +327,7 @@ def _match(scope: Scope, match: MatchBufferRegion) -> Action:
         if any(s < 0 or i < 0 or i + s > n for i, s, n in zip(low, size, whole.shape)):
             out_of_bounds(scope, env, match, whole, [i + s - 1 for i, s in zip(low, size)])
         if any(n != 1 for n in size[: len(size) - kept]):
-            raise broken(scope, env, match, "match-region", f"`{var.name}` leaves out a dimension of {size}")
+            raise broken(scope, env, match, "match-buffer", f"`{var.name}` leaves out a dimension of {size}")
         start = cell(scope, env, match, whole, low) if all(size) else whole.origin
         view = whole.part(var, start, tuple(size[len(size) - kept :]))
         given = (
@@ -340,7 +341,7 @@ def _match(scope: Scope, match: MatchBufferRegion) -> Action:
             found = symbols.mismatch(env, numbers)
             if found is not None:
                 message = f"{symbols.what} has {found[1]} at {found[0]}, the region {found[2]}"
-                raise broken(scope, env, match, "match-region", message)
+                raise broken(scope, env, match, "match-buffer", message)
         env[slot] = view
 
     return run
@@ -349,12 +350,12 @@ def _match(scope: Scope, match: MatchBufferRegion) -> Action:
 class Symbols:
     """Sizes that must equal given numbers; a variable not defined before stands for the number it meets."""
 
-    __slots__ = ("_checks", "_new", "_scope", "_sizes", "what")
+    __slots__ = ("_checks", "_new", "_scope", "sizes", "what")
 
     def __init__(self, scope: Scope, sizes: tuple[Expr, ...], what: str) -> None:
         self.what = what
         self._scope = scope
-        self._sizes = sizes
+        self.sizes = sizes
         self._new: list[tuple[int, int, Var]] = []
         self._checks: list[tuple[int, Closure]] = []
         for i, size in enumerate(sizes):
@@ -365,7 +366,7 @@ class Symbols:
         """Compile the sizes that are computed, now that all variables are defined."""
         defined = [i for i, _, _ in self._new]
         self._checks = [
-            (i, expression(self._scope, size, True)) for i, size in enumerate(self._sizes) if i not in defined
+            (i, expression(self._scope, size, True)) for i, size in enumerate(self.sizes) if i not in defined
         ]
         return self
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...node import runs_deep
-from ..arith import Analyzer
-from ..arith.intset import EVERYTHING, IntervalSet, eval_set, union
-from ..expr import GE, LE, BufferRegion, Expr, IntImm, IterVar, Range, Var
+from ..arith.iter_map import detect_iter_map
+from ..expr import Expr, IntImm, IterVar, Range, Var
 from ..stmt import (
     AttrStmt,
     BlockRef,
@@ -28,7 +27,6 @@ from ..stmt import (
     While,
 )
 from ..visitor import walk
-from .affine import affine_reason
 
 
 class DepKind(enum.IntEnum):
@@ -69,24 +67,62 @@ class ChildBlock(NamedTuple):
 class BlockScope:
     """The blocks directly below a block, in program order, and their dependences."""
 
-    __slots__ = ("_dst", "_src", "children", "only_blocks", "order", "readers", "writers")
+    __slots__ = ("_dst", "_src", "buffers", "children", "only_blocks", "order", "parts", "readers", "writers")
     children: dict[BlockRef, ChildBlock]
     order: dict[BlockRef, int]
     writers: dict[Var, list[BlockRef]]
     readers: dict[Var, list[BlockRef]]
     only_blocks: bool
+    buffers: frozenset[Var]
+    parts: dict[int, _Part]
 
-    def __init__(self, children: Sequence[ChildBlock], only_blocks: bool) -> None:
-        self.children = {c.ref: c for c in children}
-        self.order = {c.ref: i for i, c in enumerate(children)}
-        self.only_blocks = only_blocks
-        self.writers, self.readers = {}, {}
-        for child in children:
-            for table, regions in ((self.readers, child.block.reads), (self.writers, child.block.writes)):
-                for buffer in dict.fromkeys([r.buffer for r in regions]):
-                    table.setdefault(buffer, []).append(child.ref)
+    def __init__(
+        self, parts: Sequence[_Part], buffers: Sequence[Var] = (), before: BlockScope | None = None
+    ) -> None:
+        self.buffers = frozenset(buffers)
+        self.parts = {id(p.stmt): p for p in parts}
+        self.only_blocks = all(p.only_blocks for p in parts)
+        children: list[ChildBlock] = []
+        refs: list[BlockRef] = []
+        for part in parts:
+            children += part.children
+            refs += part.refs
+        self.children = dict(zip(refs, children))
+        self.order = dict(zip(refs, range(len(refs))))
         self._src: dict[BlockRef, tuple[Dependency, ...]] = {}
         self._dst: dict[BlockRef, tuple[Dependency, ...]] = {}
+        old = {} if before is None else before.parts
+        gone = [p for key, p in old.items() if key not in self.parts]
+        new = [p for key, p in self.parts.items() if key not in old]
+        readers = {} if before is None else before.readers
+        writers = {} if before is None else before.writers
+        self.readers = self._users(readers, [p.reads for p in gone], [p.reads for p in new])
+        self.writers = self._users(writers, [p.writes for p in gone], [p.writes for p in new])
+
+    def _users(
+        self, before: dict[Var, list[BlockRef]], gone: list[_Accesses], new: list[_Accesses]
+    ) -> dict[Var, list[BlockRef]]:
+        """Which blocks access which buffers, in program order, after these accesses went and came."""
+        table = dict(before)
+        changed: set[Var] = set()
+        for rows in gone:
+            for buffer, ref in rows:
+                if buffer not in changed:
+                    changed.add(buffer)
+                    table[buffer] = list(table[buffer])
+                table[buffer].remove(ref)
+        for rows in new:
+            for buffer, ref in rows:
+                if buffer not in changed:
+                    changed.add(buffer)
+                    table[buffer] = list(table.get(buffer, ()))
+                table[buffer].append(ref)
+        for buffer in changed:
+            if table[buffer]:
+                table[buffer].sort(key=self.order.__getitem__)
+            else:
+                del table[buffer]
+        return table
 
     def deps_by_src(self, ref: BlockRef) -> tuple[Dependency, ...]:
         """What waits for this block, in program order."""
@@ -132,26 +168,54 @@ class BlockScope:
         kinds = (DepKind.RAW, DepKind.WAW)
         return list(dict.fromkeys([d.dst for d in self.deps_by_src(ref) if d.kind in kinds]))
 
+    def allocates(self, buffer: Var) -> bool:
+        """Whether the block of the scope allocates this buffer."""
+        return buffer in self.buffers
+
     def below(self, stmt: Stmt) -> list[ChildBlock]:
         """The blocks of this scope that stand in a statement of it, in program order."""
         return child_blocks(stmt)[0]
 
 
+_Accesses = list[tuple[Var, BlockRef]]
+
+
+class _Part(NamedTuple):
+    """What one statement contributes to a scope; kept while the statement stays."""
+
+    stmt: Stmt
+    children: list[ChildBlock]
+    refs: list[BlockRef]
+    only_blocks: bool
+    reads: _Accesses
+    writes: _Accesses
+
+
+def _part(stmt: Stmt, outer: tuple[For, ...] = ()) -> _Part:
+    children, clean = child_blocks(stmt, outer)
+    refs = [c.ref for c in children]
+    reads = [(b, c.ref) for c in children for b in dict.fromkeys([r.buffer for r in c.block.reads])]
+    writes = [(b, c.ref) for c in children for b in dict.fromkeys([r.buffer for r in c.block.writes])]
+    return _Part(stmt, children, refs, clean, reads, writes)
+
+
 @runs_deep
-def block_scope(block: SBlock) -> BlockScope:
-    """The scope of a block: those directly below, in its initialiser and its body."""
-    children: list[ChildBlock] = []
-    clean = True
+def block_scope(block: SBlock, before: BlockScope | None = None) -> BlockScope:
+    """The scope of a block: those directly below, in its initialiser and its body.
+
+    `before` may be the scope of an earlier form of the block: what stayed is taken from it.
+    """
+    known = {} if before is None else before.parts
+    parts: list[_Part] = []
     for body in (block.init, block.body):
         if body is not None:
-            found, only_blocks = child_blocks(body)
-            children += found
-            clean = clean and only_blocks
-    return BlockScope(children, clean)
+            for stmt in body.seq if isinstance(body, SeqStmt) else (body,):
+                parts.append(known.get(id(stmt)) or _part(stmt))
+    return BlockScope(parts, block.alloc_buffers, before)
 
 
 def child_blocks(stmt: Stmt, outer: tuple[For, ...] = ()) -> tuple[list[ChildBlock], bool]:
-    """The blocks below a statement with the loops between, and whether there is nothing but loops and blocks."""
+    """The blocks below a statement with the loops between, and whether nothing else stands there."""
     found: list[ChildBlock] = []
     clean = True
     stack: list[tuple[Stmt, tuple[For, ...]]] = [(stmt, outer)]
@@ -254,10 +318,12 @@ def complete_or_reduction_reason(scope: BlockScope, ref: BlockRef) -> str | None
     return reduction_reason(scope, ref)
 
 
-def local_scope(stmt: Stmt) -> BlockScope:
-    """The scope of the blocks below one statement only; dominance in it is local."""
-    found, clean = child_blocks(stmt)
-    return BlockScope(found, clean)
+def local_scope(stmt: Stmt, outer: tuple[For, ...] = ()) -> BlockScope:
+    """The scope of the blocks below one statement only; dominance in it is local.
+
+    `outer` are the loops around the statement.
+    """
+    return BlockScope([_part(stmt, outer)])
 
 
 def compact_dataflow_reason(stmt: Stmt, outer: tuple[For, ...] = ()) -> str | None:
@@ -265,9 +331,8 @@ def compact_dataflow_reason(stmt: Stmt, outer: tuple[For, ...] = ()) -> str | No
 
     `outer` are the loops around the statement up to the scope.
     """
-    found, clean = child_blocks(stmt, outer)
-    scope = BlockScope(found, clean)
-    for child in found:
+    scope = local_scope(stmt, outer)
+    for child in scope.children.values():
         why = complete_or_reduction_reason(scope, child.ref)
         if why is not None:
             return why
@@ -289,14 +354,21 @@ def is_reduction(axis: IterVar) -> bool:
 
 def affine_binding_reason(realize: SBlockRealize, loops: Sequence[For]) -> str | None:
     """Why the bindings of a block are no affine map of the loops around; None when they are."""
-    domains = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
     if trivial_binding(realize) and len({id(v) for v in realize.iter_values}) == len(realize.iter_values):
         return None
-    ana = Analyzer()
-    for var, dom in domains.items():
-        ana.bind(var, dom)
-    why = affine_reason(realize.iter_values, domains, ana)
-    return None if why is None else f"in block `{realize.block.name_hint}` {why}"
+    domains = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
+    found = detect_iter_map(realize.iter_values, domains, realize.predicate)
+    if any(not _is_one(part.scale) for total in found.indices for part in total.args):
+        return f"a binding of block `{realize.block.name_hint}` leaves out values of its axis"
+    if found.indices or not realize.iter_values:
+        return None
+    return (
+        f"the bindings of block `{realize.block.name_hint}` are no affine map of the loops: {found.errors[0]}"
+    )
+
+
+def _is_one(e: Expr) -> bool:
+    return isinstance(e, IntImm) and e.value == 1
 
 
 def trivial_binding(realize: SBlockRealize) -> bool:
@@ -317,6 +389,8 @@ def stage_pipeline_reason(scope: BlockScope) -> str | None:
     a block reads of buffers written in the scope has been written before, in the loops that both
     share.
     """
+    from . import cover
+
     if not scope.only_blocks:
         return "there are statements other than loops and blocks"
     for ref, child in scope.children.items():
@@ -324,111 +398,10 @@ def stage_pipeline_reason(scope: BlockScope) -> str | None:
             if dep.kind is DepKind.WAR:
                 before = scope.children[dep.src].block.name_hint
                 return f"block `{child.block.name_hint}` writes what block `{before}` has read before"
-        why = region_cover_reason(scope, ref)
+        why = cover.region_cover_reason(scope, ref)
         if why is not None:
             return why
     return None
-
-
-def region_cover_reason(scope: BlockScope, ref: BlockRef) -> str | None:
-    """Why what a block reads is not all written by blocks before it, in the loops that they share."""
-    child = scope.children[ref]
-    at = scope.order[ref]
-    for region in child.block.reads:
-        writers = [w for w in scope.writers.get(region.buffer, ()) if w is not ref]
-        if not writers:
-            continue
-        before = [scope.children[w] for w in writers if scope.order[w] < at]
-        if not before or not _covered(child, region, before):
-            return f"block `{child.block.name_hint}` may read parts of `{region.buffer.name}` not yet written"
-    return None
-
-
-def _covered(child: ChildBlock, region: BufferRegion, before: list[ChildBlock]) -> bool:
-    """Whether one of the producers (or their common hull) covers the region read."""
-    common = min([_shared(child.loops, p.loops) for p in before])
-    ana = Analyzer()
-    for lp in child.loops[:common]:
-        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
-    read = relaxed_region(child, region, common, ana)
-    hull: list[IntervalSet] | None = None
-    for producer in before:
-        for written in producer.block.writes:
-            if written.buffer is region.buffer:
-                box = relaxed_region(producer, written, common, ana)
-                hull = box if hull is None else [union(ana, a, b) for a, b in zip(hull, box)]
-    assert hull is not None
-    shape = getattr(region.buffer.ty, "shape", ())
-    for axis, (r, w) in enumerate(zip(read, hull)):
-        if not (_reaches(ana, w.min, r.min, False) or _is_zero(w.min)):
-            return False
-        whole = w.max is not None and axis < len(shape) and _is_end(ana, w.max, shape[axis])
-        if not (whole or _reaches(ana, w.max, r.max, True)):
-            return False
-    return True
-
-
-def _reaches(ana: Analyzer, written: Expr | None, read: Expr | None, upper: bool) -> bool:
-    if written is None or read is None:
-        return False
-    if written.ty is not read.ty:
-        return False
-    return ana.can_prove(GE(written, read) if upper else LE(written, read))
-
-
-def _is_zero(e: Expr | None) -> bool:
-    return isinstance(e, IntImm) and e.value == 0
-
-
-def _is_end(ana: Analyzer, last: Expr, size: Expr) -> bool:
-    return last.ty is size.ty and ana.can_prove(GE(last, size - 1))
-
-
-def _shared(a: Sequence[For], b: Sequence[For]) -> int:
-    count = 0
-    for x, y in zip(a, b):
-        if x is not y:
-            break
-        count += 1
-    return count
-
-
-def relaxed_region(
-    child: ChildBlock, region: BufferRegion, outer: int, ana: Analyzer | None = None
-) -> list[IntervalSet]:
-    """What a block accesses by this region in all iterations of its loops but the `outer` outermost.
-
-    The ends mention variables from outside those loops only; the block's predicate is not used.
-    """
-    ana = ana or Analyzer()
-    domain: dict[Var, IntervalSet] = {}
-    for lp in child.loops[outer:]:
-        low = eval_set(lp.min, domain, ana)
-        high = eval_set(lp.min + lp.extent - 1, domain, ana)
-        domain[lp.loop_var] = IntervalSet(low.min, high.max)
-    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
-        domain[axis.var] = _within(eval_set(value, domain, ana), axis, ana)
-    box: list[IntervalSet] = []
-    for r in region.region:
-        first = eval_set(r.min, domain, ana)
-        last = first if _is_one(r.extent) else eval_set(r.min + r.extent - 1, domain, ana)
-        box.append(IntervalSet(first.min, last.max))
-    return box
-
-
-def _within(values: IntervalSet, axis: IterVar, ana: Analyzer) -> IntervalSet:
-    """The values of an axis, cut to its domain: a guarded block runs only there."""
-    if axis.dom is None or values is EVERYTHING or values.max is None:
-        return values
-    end = ana.simplify(axis.dom.min + axis.dom.extent - 1)
-    if values.max.ty is end.ty and isinstance(end, IntImm) and isinstance(values.max, IntImm):
-        if values.max.value > end.value:
-            return IntervalSet(values.min, end)
-    return values
-
-
-def _is_one(e: Expr) -> bool:
-    return isinstance(e, IntImm) and e.value == 1
 
 
 __all__ = [
@@ -449,8 +422,6 @@ __all__ = [
     "is_spatial",
     "local_scope",
     "reduction_reason",
-    "region_cover_reason",
-    "relaxed_region",
     "stage_pipeline_reason",
     "trivial_binding",
 ]

@@ -134,7 +134,7 @@ class _Finder(Visitor):
         if extent is None or s.min is None:
             size = _shape(buffer)[axis]
             return Range(const(0, size.dtype), size)
-        return Range(s.min, extent)
+        return Range(*_one_type(s.min, extent))
 
     def record(self, mode: int, buffer: Var, box: Box) -> None:
         view = self.views.get(buffer)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from ...dtype import DType
 from ...errors import Diagnostic, IRError
 from ...node import Attrs, Node, runs_deep
+from ...target import Target
 from ..expr import (
     BufferLoad,
     BufferRegion,
@@ -54,23 +56,21 @@ from ..visitor import Visitor, child_fields, children, definitions, type_vars
 CODES = (
     "argument-count",
     "argument-type",
-    "assert-condition",
-    "bind-type",
     "block-axis",
     "block-binding",
     "break-placement",
     "buffer-data",
+    "condition-type",
     "duplicate-block",
     "duplicate-definition",
     "duplicate-parameter",
     "index-type",
-    "loop-type",
+    "loop-dtype",
     "loop-variable-in-block",
     "return-placement",
     "return-type",
-    "store-type",
-    "undefined-buffer",
-    "undefined-variable",
+    "type-mismatch",
+    "undefined-name",
     "unknown-function",
     "wrong-node",
 )
@@ -103,6 +103,7 @@ class _Checker(Visitor):
         self.program = program
         self.found: list[Diagnostic] = []
         self.stack: list[Node] = []
+        self.threads: set[int] = set()  # the variables of thread axes of the function
         self.defined: set[int] = set()  # every variable and block that was defined so far
         self.visible: dict[int, int] = {}  # visible variables: their place in the trail
         self.trail: list[Var] = []
@@ -118,7 +119,7 @@ class _Checker(Visitor):
     def report(
         self, code: str, message: str, node: Node, *notes: str, help: str | None = None, use: bool = False
     ) -> None:
-        """Add a finding; the span of a variable is where it is defined, so a `use` has that of what holds it."""
+        """Add a finding. The span of a variable is its definition's; a `use` has that of what holds it."""
         span = None if use else getattr(node, "span", None)
         for outer in reversed(self.stack):
             if not (use and isinstance(outer, Var)):
@@ -213,12 +214,10 @@ class _Checker(Visitor):
     def visit_Var(self, var: Var) -> None:
         place = self.visible.get(id(var))
         if place is None:
-            code, what = "undefined-variable", "variable"
-            if isinstance(var.ty, BufferType):
-                code, what = "undefined-buffer", "buffer"
+            what = "buffer" if isinstance(var.ty, BufferType) else "variable"
             notes = self.first(var) if id(var) in self.defined else ()
             text = f"the {what} `{var.name}` is not defined here"
-            self.report(code, text, var, *notes, use=True)
+            self.report("undefined-name", text, var, *notes, use=True)
             self.visible[id(var)] = len(self.trail)  # one report each
         elif place < self.barrier and id(var) in self.loops:
             name = next(b.name_hint for b in reversed(self.blocks) if b.iter_vars)
@@ -230,16 +229,27 @@ class _Checker(Visitor):
                 use=True,
             )
 
+    def visit_value(self, value: Any) -> None:
+        """An attribute's value holds plain values, nodes, and sequences and mappings of them."""
+        if type(value) is Attrs:
+            for item in _leaves(value):
+                if not (item is None or isinstance(item, bool | int | float | str | DType | Target | Node)):
+                    text = f"an attribute holds a {type(item).__name__}, which is no value of the language"
+                    self.report("wrong-node", text, self.stack[-1])
+        super().visit_value(value)
+
     # functions
 
     def visit_IRModule(self, mod: IRModule) -> None:
         self.funcs = {g.name: f for g, f in mod.functions.items()}
+        self.visit_value(mod.attrs)
         for func in mod.functions.values():
             if isinstance(func, PrimFunc):
                 self.visit(func)
 
     def visit_PrimFunc(self, func: PrimFunc) -> None:
         self.func = func
+        self.threads = set()
         known: set[int] = set()
         for param in func.params:
             if id(param) in known:
@@ -263,7 +273,7 @@ class _Checker(Visitor):
 
     def visit_Bind(self, stmt: Bind) -> None:
         self.visit(stmt.value)
-        self.same_type("bind-type", stmt.var, stmt.value, f"`{stmt.var.name}`", stmt)
+        self.same_type("type-mismatch", stmt.var, stmt.value, f"`{stmt.var.name}`", stmt)
         self.define(stmt.var)
 
     def visit_AllocBuffer(self, stmt: AllocBuffer) -> None:
@@ -282,11 +292,12 @@ class _Checker(Visitor):
         self.visit_value(stmt.value)
         axis = stmt.node
         if isinstance(axis, IterVar):
-            # A thread axis may be launched more than once; it is the same thread each time.
+            # A thread axis may be launched more than once in a function; it is the same thread each time.
             if axis.dom is not None:
                 self.visit(axis.dom)
             if id(axis.var) not in self.visible:
-                self.add(axis.var, again=True)
+                self.add(axis.var, again=id(axis.var) in self.threads)
+                self.threads.add(id(axis.var))
         else:
             self.visit_value(axis)
         self.visit(stmt.body)
@@ -297,10 +308,10 @@ class _Checker(Visitor):
         for part in (loop.min, loop.extent, loop.step):
             if part is not None:
                 self.visit(part)
-                self.same_type("loop-type", loop.loop_var, part, f"the loop `{loop.loop_var.name}`", loop)
+                self.same_type("type-mismatch", loop.loop_var, part, f"the loop `{loop.loop_var.name}`", loop)
         if not _is_integer(loop.loop_var.ty):
             text = f"the loop variable `{loop.loop_var.name}` is {_show(loop.loop_var.ty)}, not an integer"
-            self.report("loop-type", text, loop)
+            self.report("loop-dtype", text, loop)
         if loop.thread_binding is not None and loop.thread_binding.dom is not None:
             self.visit(loop.thread_binding.dom)
         self.visit_value(loop.annotations)
@@ -325,7 +336,7 @@ class _Checker(Visitor):
         self.visit_fields(stmt)
         if not _is_bool(stmt.condition.ty):
             text = f"the condition of an assertion is {_show(stmt.condition.ty)}, not bool"
-            self.report("assert-condition", text, stmt)
+            self.report("condition-type", text, stmt)
 
     def visit_BufferStore(self, stmt: BufferStore) -> None:
         self.visit_fields(stmt)
@@ -333,7 +344,7 @@ class _Checker(Visitor):
         wanted = access_type(stmt.buffer, stmt.indices)
         if not _same(wanted, stmt.value.ty):
             text = f"`{stmt.buffer.name}` takes {_show(wanted)} here, but the value is {_show(stmt.value.ty)}"
-            self.report("store-type", text, stmt, help="convert the value with T.Cast")
+            self.report("type-mismatch", text, stmt, help="convert the value with T.Cast")
 
     def visit_Return(self, stmt: Return) -> None:
         self.visit_fields(stmt)
@@ -448,7 +459,7 @@ class _Checker(Visitor):
     def visit_Let(self, let: Let) -> None:
         mark = len(self.trail)
         self.visit(let.value)
-        self.same_type("bind-type", let.var, let.value, f"`{let.var.name}`", let)
+        self.same_type("type-mismatch", let.var, let.value, f"`{let.var.name}`", let)
         self.define(let.var)
         self.visit(let.body)
         self.leave(mark)
@@ -521,6 +532,20 @@ def _expected(cls: Any) -> tuple[tuple[str, str, Any], ...]:
             if f.kind in ("node", "maybe", "nodes") and not issubclass(cls, Type)
         ]
         found = _EXPECTED[cls] = tuple(rows)
+    return found
+
+
+def _leaves(value: Any) -> list[Any]:
+    """What lies in an attribute's value below its sequences and mappings."""
+    found, pending = [], [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Attrs):
+            pending += item.values()
+        elif isinstance(item, tuple):
+            pending += item
+        else:
+            found.append(item)
     return found
 
 

@@ -20,7 +20,9 @@ from ..expr import (
     Call,
     Comparison,
     Expr,
+    FloorMod,
     IntImm,
+    Mod,
     Mul,
     Not,
     Or,
@@ -34,7 +36,8 @@ from ..visitor import walk
 from .bounds import Bound, const_int_bound, dtype_bound, exact_bound
 from .keys import Keys
 from .linear import Linear, linear
-from .modular import ANY, ModularSet, modular_set
+from .modular import ANY, ModularSet, intersection, modular_set
+from .modular import normal as modular_normal
 from .prove import Limits, never_positive
 
 if TYPE_CHECKING:
@@ -60,6 +63,8 @@ class Analyzer:
         self.facts: dict[int, bool] = {}
         self.unbounded: set[int] = set()
         self.fired: set[str] | None = None
+        self.chained = True
+        self.steps = 0
         self._bounds: dict[Var, Bound] = {}
         self._modulars: dict[Var, ModularSet] = {}
         self._forget()
@@ -67,6 +72,11 @@ class Analyzer:
     def clone(self) -> Analyzer:
         """An analyzer that knows the same; what either learns later, the other does not."""
         other = Analyzer(data=self.data, strict=self.strict)
+        self.copy_to(other)
+        return other
+
+    def copy_to(self, other: Analyzer) -> None:
+        """Let another analyzer know what this one knows, and nothing else."""
         other.keys = self.keys
         other.limits = dict(self.limits)
         other.inequalities = list(self.inequalities)
@@ -74,7 +84,7 @@ class Analyzer:
         other.unbounded = set(self.unbounded)
         other._bounds = dict(self._bounds)
         other._modulars = dict(self._modulars)
-        return other
+        other._forget()
 
     def _forget(self) -> None:
         self._bound_memo: dict[tuple[int, bool], tuple[Expr, Bound]] = {}
@@ -98,6 +108,8 @@ class Analyzer:
             last = linear(self, dom.min).add(linear(self, dom.extent))
             last.const -= 1
             self._set_bound(var, low.min, max(min(last.bound(self).max, low.max + extent.max - 1), low.min))
+            self._modulars.pop(var, None)
+            self.limits.pop(var, None)
             if extent == (1, 1):
                 self._modulars[var] = self.modular(dom.min)
             if not reads_memory(dom.min) and not reads_memory(dom.extent):
@@ -105,11 +117,13 @@ class Analyzer:
 
     def bind_value(self, var: Var, value: Expr) -> None:
         """From now on the variable has the value of this expression."""
-        if not isinstance(value.ty, PrimType) or not value.dtype.is_integral or value.dtype.is_vector:
-            return
+        for one in (var, value):  # a packed function's result may be bound to a pointer
+            if not isinstance(one.ty, PrimType) or not one.dtype.is_integral or one.dtype.is_vector:
+                return
         bound = self.bound(value)
         self._set_bound(var, bound.min, bound.max)
         self._modulars[var] = self.modular(value)
+        self.limits.pop(var, None)
         if self.keys.pure(value) and not reads_memory(value):
             total = linear(self, value)
             self.limits[var] = Limits(total, total)
@@ -123,6 +137,26 @@ class Analyzer:
     def bind_modular(self, var: Var, coeff: int, base: int) -> None:
         """From now on the variable is `coeff * k + base` for an integer k."""
         self._modulars[var] = ModularSet(coeff, base % coeff if coeff else base)
+        self._forget()
+
+    def bind_interval(self, var: Var, values: IntervalSet) -> None:
+        """From now on the variable lies in this interval."""
+        own = dtype_bound(var)
+        with self.mode(data=False):
+            low = linear(self, values.min) if values.min is not None else Linear({}, own.min)
+            high = linear(self, values.max) if values.max is not None else Linear({}, own.max)
+            self._set_bound(var, low.bound(self).min, high.bound(self).max)
+            self.limits[var] = Limits(low, high)
+        self._forget()
+
+    def is_bound(self, var: Var) -> bool:
+        """Whether bounds of the variable are known beside those of its type."""
+        return var in self._bounds
+
+    def forget_var(self, var: Var) -> None:
+        """What was bound of the variable is no longer known; facts of conditions stay."""
+        for table in (self._bounds, self._modulars, self.limits):
+            table.pop(var, None)
         self._forget()
 
     def _set_bound(self, var: Var, low: int, high: int) -> None:
@@ -155,6 +189,7 @@ class Analyzer:
         """
         saved = (
             dict(self._bounds),
+            dict(self._modulars),
             list(self.inequalities),
             dict(self.facts),
             self._bound_memo,
@@ -169,6 +204,7 @@ class Analyzer:
         finally:
             (
                 self._bounds,
+                self._modulars,
                 self.inequalities,
                 self.facts,
                 self._bound_memo,
@@ -176,6 +212,8 @@ class Analyzer:
                 self._exact_memo,
                 self.simplify_memo,
             ) = saved
+
+    constraint_scope = assume
 
     def _learn(self, cond: Expr, truth: bool) -> bool:
         if isinstance(cond, Not):
@@ -190,10 +228,27 @@ class Analyzer:
         self.facts[self.keys.key(cond)] = truth
         if isinstance(cond, Comparison) and _is_int(cond.a):
             kind = type(cond) if truth else _NEGATED[type(cond)]
-            self.facts[self.keys.key(kind(cond.a, cond.b))] = True
-            self.facts[self.keys.key(_NEGATED[kind](cond.a, cond.b))] = False
+            for same, truth in ((kind, True), (_NEGATED[kind], False)):
+                self.facts[self.keys.key(same(cond.a, cond.b))] = truth
+                self.facts[self.keys.key(_TURNED[same](cond.b, cond.a))] = truth
             self._learn_comparison(kind, linear(self, cond.a), linear(self, cond.b))
+            if kind is EQ:
+                self._learn_remainder(cond.a, cond.b)
         return True
+
+    def _learn_remainder(self, a: Expr, b: Expr) -> None:
+        """From `x % c == r`, of either kind of remainder, the modular set of x."""
+        if not isinstance(a, FloorMod | Mod) or type(a.b) is not IntImm or type(b) is not IntImm:
+            return
+        form = linear(self, a.a)
+        if len(form.terms) != 1 or a.b.value == 0:
+            return
+        ((coeff, term),) = form.terms.values()
+        if isinstance(term, Var) and abs(coeff) == 1:
+            known = modular_normal(a.b.value, coeff * (b.value - form.const))
+            both = intersection(self.var_modular(term), known)
+            if both is not None:
+                self._modulars[term] = both
 
     def _learn_comparison(self, kind: type[Expr], a: Linear, b: Linear) -> None:
         forms = []
@@ -276,11 +331,37 @@ class Analyzer:
         """The set `coeff * k + base` that holds every value of the expression."""
         return self.modular(e)
 
-    def int_set(self, e: Expr, domain: Mapping[Var, IntervalSet]) -> IntervalSet:
-        """A set that holds every value of the index expression while its variables stay in `domain`."""
+    def int_set(self, e: Expr, domain: Mapping[Var, IntervalSet] | None = None) -> IntervalSet:
+        """A set that holds every value of the index expression while its variables stay in `domain`.
+
+        Without a domain, variables stay within what the analyzer knows of them.
+        """
         from .intset import eval_set
 
-        return eval_set(e, domain, self)
+        return eval_set(e, self.known_sets(e) if domain is None else domain, self)
+
+    def known_sets(self, e: Expr) -> dict[Var, IntervalSet]:
+        """What is known of the variables in an expression, as sets; variables in their ends included."""
+        from .intset import IntervalSet
+        from .linear import rebuild
+
+        found: dict[Var, IntervalSet] = {}
+        waiting = [e]
+        while waiting:
+            for var in walk(waiting.pop()):
+                if not isinstance(var, Var) or var in found or not _is_int(var):
+                    continue
+                limits, bound = self.limits.get(var), self._bounds.get(var)
+                low = high = None
+                if limits is not None:
+                    low, high = rebuild(limits.min, var.dtype, False), rebuild(limits.max, var.dtype, False)
+                elif bound is not None:
+                    low = IntImm(var.ty, bound.min) if bound.min > var.dtype.min_value else None
+                    high = IntImm(var.ty, bound.max) if bound.max < var.dtype.max_value else None
+                if low is not None or high is not None:
+                    found[var] = IntervalSet(low, high)
+                    waiting += [end for end in (low, high) if end is not None]
+        return found
 
     @runs_deep
     def simplify(self, e: Expr, *, data: bool | None = None) -> Expr:
@@ -314,12 +395,40 @@ class Analyzer:
             return self.keys.same(a, b)
         return self.can_prove(EQ(a, b))
 
+    @runs_deep
+    def compare(self, a: Expr, b: Expr, *, transitive: bool = True) -> str:
+        """How two integers certainly compare: "eq", "lt", "le", "gt", "ge", "ne" or "unknown".
+
+        Without `transitive`, known inequalities are used one at a time.
+        """
+        if not (_is_int(a) and _is_int(b)) or a.ty is not b.ty:
+            return "unknown"
+        chained, self.chained = self.chained, self.chained and transitive
+        try:
+            difference = linear(self, a).minus(linear(self, b))
+            below, above = difference.copy(), difference.scaled(-1)
+            if difference.is_const and difference.const == 0:
+                return "eq"
+            for total, strict, weak in ((below, "lt", "le"), (above, "gt", "ge")):
+                more = total.copy()
+                more.const += 1
+                if self.never_positive(more):
+                    return strict
+                if self.never_positive(total):
+                    return "eq" if self.never_positive(total.scaled(-1)) else weak
+            self.simplify_memo = {}
+            return "ne" if self.can_prove(NE(a, b)) else "unknown"
+        finally:
+            self.chained = chained
+            self.simplify_memo = {}
+
     def never_positive(self, total: Linear) -> bool:
         """Whether the sum is provably at most 0."""
         return never_positive(self, total)
 
 
 _NEGATED: dict[type[Expr], type[Comparison]] = {LT: GE, GE: LT, GT: LE, LE: GT, EQ: NE, NE: EQ}
+_TURNED: dict[type[Expr], type[Comparison]] = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ, NE: NE}
 
 
 def _is_int(e: Expr) -> bool:

@@ -28,6 +28,7 @@ class Mark:
     """An iterator: a variable, or a sum of splits; it takes each value from `low` to `extent` - 1.
 
     `overlap`: its splits reach some values in several ways.  `bounded`: a predicate limits it.
+    `padded`: it is one split and an offset.
     """
 
     source: Var | Sum
@@ -35,6 +36,7 @@ class Mark:
     low: Size = 0
     overlap: bool = False
     bounded: bool = False
+    padded: bool = False
 
 
 class Split(NamedTuple):
@@ -63,7 +65,11 @@ class Pattern(NamedTuple):
 
 
 class IterBuilder:
-    """Knows the iterators and makes sums; the same value gets the same mark."""
+    """Knows the iterators and makes sums; the same value gets the same mark.
+
+    `drop_unit`: iterators of extent 1 are their minimum.  `opaque`: what is not affine is a symbol,
+    otherwise an error.  `tiles`: a remainder counts as taking each value below the divisor.
+    """
 
     def __init__(
         self,
@@ -72,14 +78,17 @@ class IterBuilder:
         *,
         drop_unit: bool = True,
         opaque: bool = False,
+        tiles: bool = False,
     ) -> None:
         self.ana = ana
         self.sizes = Sizes(ana)
         self.drop_unit = drop_unit
         self.opaque = opaque
+        self.tiles = tiles
         self.roots: dict[Var, Mark] = {}
         self.mins: dict[Var, Size] = {}
         self.patterns: list[Pattern] = []
+        self.free: list[Expr] = []
         self._marks: dict[object, Mark] = {}
         self._public: dict[tuple[Mark, DType], IterMark] = {}
         self._mentions: dict[int, tuple[Expr, bool]] = {}
@@ -256,7 +265,7 @@ class IterBuilder:
             one = self.padded(one, 0, always=True)
         if upper is None:
             if isinstance(one.extent, int) and isinstance(step, int) and one.extent <= step:
-                return Sum(), self._single(one)
+                return Sum(), self._single(one._replace(extent=step) if self.tiles else one)
             upper = sizes.ceil(one.extent, step, self.dtype)
         high = Split(one.mark, sizes.mul(one.lower, step), upper, 1)
         low = Split(one.mark, one.lower, step, 1)
@@ -269,15 +278,66 @@ class IterBuilder:
         return mark.extent == 1
 
     def padded(self, one: Split, pad: Size, always: bool = False) -> Split:
-        """The split plus `pad` as a whole mark; the split itself for 0."""
+        """The split plus `pad` as part of a whole mark; the split itself for 0."""
         if pad == 0 and not always:
             return one
+        sizes = self.sizes
+        if not always and self._reaches(one):
+            # m // l + p = (m + p * l) // l
+            whole, inner = self._unpadded(one.mark)
+            mark = self._pad_mark(whole, sizes.add(inner, sizes.mul(pad, one.lower)))
+            return Split(mark, one.lower, sizes.ceil(mark.extent, one.lower, self.dtype), 1)
+        mark = self._pad_mark(one, pad)
+        return Split(mark, 1, mark.extent, 1)
+
+    def _unpadded(self, mark: Mark) -> tuple[Split, Size]:
+        """What the mark is an offset of, and the offset."""
+        if mark.padded and isinstance(mark.source, Sum):
+            return mark.source.args[0], mark.source.base
+        return Split(mark, 1, mark.extent, 1), 0
+
+    def _pad_mark(self, one: Split, pad: Size) -> Mark:
         key = ("pad", one, pad)
         mark = self._marks.get(key)
         if mark is None:
-            mark = Mark(Sum([one], pad), self.sizes.add(one.extent, self._most(pad)), pad)
-            self._marks[key] = mark
-        return Split(mark, 1, mark.extent, 1)
+            extent = self.sizes.add(one.extent, self._most(pad))
+            mark = self._marks[key] = Mark(Sum([one], pad), extent, pad, padded=True)
+        return mark
+
+    def unified(self, sums: list[Sum]) -> list[Sum]:
+        """The sums with as few different offsets of one iterator as can be."""
+        groups: dict[Split, list[Mark]] = {}
+        for total in sums:
+            for s in total.args:
+                whole, _ = self._unpadded(s.mark)
+                groups.setdefault(whole, []).append(s.mark)
+        for marks in groups.values():
+            for target in marks if len(marks) > 1 else []:
+                moved = [self._moved(total, marks, target) for total in sums]
+                if None not in moved:
+                    sums = moved  # type: ignore[assignment]
+                    break
+        return sums
+
+    def _moved(self, total: Sum, marks: list[Mark], target: Mark) -> Sum | None:
+        """The sum with splits of these marks as splits of the target; None where that cannot be."""
+        sizes = self.sizes
+        args, base = [], total.base
+        for s in total.args:
+            if s.mark is target or s.mark not in marks:
+                args.append(s)
+                continue
+            shift = sizes.sub(target.low, s.mark.low)
+            if not self._reaches(s) and sizes.exact(shift, sizes.mul(s.lower, s.extent)) is not None:
+                args.append(s._replace(mark=target))
+                continue
+            steps = sizes.exact(shift, s.lower)
+            if steps is None or not self._reaches(s):
+                return None
+            extent = sizes.ceil(target.extent, s.lower, self.dtype)
+            args.append(Split(target, s.lower, extent, s.scale))
+            base = sizes.sub(base, sizes.mul(steps, s.scale))
+        return Sum(args, base)
 
     def _most(self, pad: Size) -> Size:
         """A number that `pad` does not exceed; `pad` itself where none is known."""

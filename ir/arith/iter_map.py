@@ -7,7 +7,7 @@ arithmetic; symbols in extents and divisors are sizes and count as positive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import ArgumentValueError
@@ -80,11 +80,16 @@ def detect_iter_map(
 
 
 def detect(builder: IterBuilder, indices: Sequence[Expr], predicate: Expr | bool, level: str) -> list[Sum]:
-    """The sums of the indices, each of one split at most. Raises NotAffine."""
+    """The sums of the indices, each of one split at most. Raises NotAffine.
+
+    The level "padded" is bijective but for values of the indices that no iteration takes.
+    """
     add_predicate(builder, predicate)
     sums = [one_split(builder, builder.normalize(e)) for e in indices]
+    if level == "padded":
+        sums = builder.unified(sums)
     if level != "nocheck":
-        _Check(builder, level == "bijective").run(sums)
+        _Check(builder, level != "surjective", padding=level == "padded").run(sums)
     return sums
 
 
@@ -145,6 +150,7 @@ def _comparisons(
     if isinstance(e, Call) and isinstance(e.op, Op) and e.op.name == "prim.likely":
         return _comparisons(builder, e.args[0], truth)
     if not builder.mentions(e):
+        builder.free.append(e if truth else Not(e))
         return []
     if isinstance(e, Comparison):
         kind = type(e) if truth else NEGATED[type(e)]
@@ -175,6 +181,10 @@ def _limit(builder: IterBuilder, group: list[tuple[type[Expr], Expr, Expr]]) -> 
     for kind, a, b in group:
         total = builder.plus(builder.normalize(a), builder.normalize(b), -1)
         if not total.args:
+            if isinstance(total.base, int) and not _TRUTH[kind](total.base):
+                raise NotAffine("the predicate never holds")
+            if not isinstance(total.base, int):
+                builder.free.append(kind(a, b))
             continue
         if kind in (GT, GE):
             # a > b as b < a
@@ -213,6 +223,15 @@ def _parts(one: Split) -> tuple[Split, ...]:
     return (one,)
 
 
+_TRUTH: dict[type, Callable[[int], bool]] = {
+    LT: lambda value: value < 0,
+    LE: lambda value: value <= 0,
+    GT: lambda value: value > 0,
+    GE: lambda value: value >= 0,
+    EQ: lambda value: value == 0,
+}
+
+
 def _downwards(form: Sum) -> bool:
     for s in form.args:
         top = s.scale if isinstance(s.scale, int) else next(iter(s.scale.terms.values()))
@@ -239,9 +258,10 @@ def _up(builder: IterBuilder, limit: Size, unit: Size) -> Size:
 class _Check:
     """Whether the digits that are used are used once, and take all their values."""
 
-    def __init__(self, builder: IterBuilder, bijective: bool) -> None:
+    def __init__(self, builder: IterBuilder, bijective: bool, padding: bool = False) -> None:
         self.builder = builder
         self.bijective = bijective
+        self.padding = padding
         self.used: dict[Mark, list[Split]] = {}
 
     def run(self, sums: list[Sum]) -> None:
@@ -251,7 +271,7 @@ class _Check:
                 self._use(s)
         for pattern in self.builder.patterns:
             self._open(pattern.mark)
-        for mark, splits in self.used.items():
+        for mark, splits in self._rotated().items():
             if splits:
                 self._digits(mark, splits)
         if self.bijective:
@@ -269,6 +289,35 @@ class _Check:
         if isinstance(mark.source, Sum):
             for s in mark.source.args:
                 self._use(s)
+
+    def _rotated(self) -> dict[Mark, list[Split]]:
+        """The digits that are used; those of one iterator with several offsets as of one offset.
+
+        (m + k * l) // l % e is a permutation of the digit m // l % e.
+        """
+        if self.bijective:
+            return self.used
+        used = dict(self.used)
+        groups: dict[Split, list[Mark]] = {}
+        for mark in used:
+            if mark.padded and isinstance(mark.source, Sum):
+                groups.setdefault(mark.source.args[0], []).append(mark)
+        exact, sub = self.builder.sizes.exact, self.builder.sizes.sub
+        for whole, marks in groups.items():
+            entire = whole.lower == 1 and whole.extent == whole.mark.extent
+            plain = [s for s in used[whole.mark] if s != whole] if entire else []
+            if len(marks) == 1 and not plain:
+                continue
+            for target in marks:
+                others = [s for m in marks if m is not target for s in used[m]] + plain
+                if [s for s in others if exact(sub(target.low, s.mark.low), s.lower) is None]:
+                    continue
+                for m in marks:
+                    used[m] = [] if m is not target else used[m] + [s._replace(mark=m) for s in others]
+                if entire:
+                    used[whole.mark] = [whole]
+                break
+        return used
 
     def _digits(self, mark: Mark, splits: list[Split]) -> None:
         sizes = self.builder.sizes
@@ -316,6 +365,8 @@ class _Check:
             count = mark.source.args[0].extent
         if end == mark.extent and mark.low == 0:
             return
+        if self.padding and self.builder._reaches(last):
+            return
         if self.bijective:
             raise NotAffine("an iterator is padded")
         if not self.builder._reaches(last):
@@ -326,12 +377,9 @@ class _Check:
         low_min, low_max = sizes.bound(mark.low)
         if mark.low != 0 and not (isinstance(first.lower, int) and low_max < first.lower):
             raise NotAffine("the values before an offset are missing")
-        if len(ordered) == 1:
-            if mark.low == 0:
-                return
-            wanted: Size | None = last.extent
-        else:
-            wanted = sizes.exact(end, first.lower)
+        wanted = sizes.exact(end, first.lower)
+        if mark.low == 0 and wanted == sizes.ceil(count, first.lower, self.builder.dtype):
+            return
         if isinstance(count, int) and isinstance(first.lower, int) and isinstance(wanted, int):
             if -(-(count + low_min) // first.lower) >= wanted:
                 return

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 from ...errors import Span
 from ...node import DERIVED, IGNORED, Node, runs_deep
+from ..equal import structural_equal
 from ..expr import Add, Expr, FloorDiv, FloorMod, IntImm, Mul, Sub, as_expr, const
+from ..operators import mul
 from ..types import PrimType, Type
 from .analyzer import Analyzer
 from .sizes import Sizes
@@ -84,12 +86,31 @@ def _plain(e: Expr, sizes: Sizes) -> Expr:
             result = _joined(result, _plain(split, sizes))
         if result is None:
             return e.base
+        inner = _whole_sum(e)
+        if inner is not None:
+            return _plain(inner, sizes)
         if isinstance(e.base, IntImm) and e.base.value == 0:
             return result
         return Add(result, e.base)
     if isinstance(e, IterSplitExpr):
         return _split(e, sizes)
     return e
+
+
+def _whole_sum(e: IterSumExpr) -> IterSumExpr | None:
+    """The sum behind the one mark that this sum is, with both constants in one."""
+    if len(e.args) != 1 or not isinstance(e.base, IntImm) or e.base.value == 0:
+        return None
+    split = e.args[0]
+    inner = split.source.source
+    if not isinstance(inner, IterSumExpr) or not isinstance(inner.base, IntImm) or split.ty is not inner.ty:
+        return None
+    for part, wanted in ((split.lower_factor, 1), (split.scale, 1)):
+        if not isinstance(part, IntImm) or part.value != wanted:
+            return None
+    if not structural_equal(split.extent, split.source.extent):
+        return None
+    return IterSumExpr(inner.args, const(inner.base.value + e.base.value, e.dtype))
 
 
 def _joined(total: Expr | None, e: Expr) -> Expr:
@@ -107,13 +128,13 @@ def _split(e: IterSplitExpr, sizes: Sizes) -> Expr:
     whole = sizes.of(e.source.extent)
     if extent == 1 and whole != 1:
         return const(0, e.dtype)
-    if lower != 1:
-        value = FloorDiv(value, e.lower_factor)
     end = sizes.mul(lower, extent)
     reaches = end == whole or (isinstance(end, int) and isinstance(whole, int) and end >= whole)
     ty = e.ty
     if not reaches and isinstance(ty, PrimType):
         reaches = sizes.ceil(whole, lower, ty.dtype) == extent
     if not reaches:
-        value = FloorMod(value, e.extent)
+        value = FloorMod(value, e.extent if lower == 1 else mul(e.lower_factor, e.extent))
+    if lower != 1:
+        value = FloorDiv(value, e.lower_factor)
     return value if scale == 1 else Mul(value, e.scale)

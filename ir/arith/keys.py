@@ -14,12 +14,14 @@ from ..expr import (
     Expr,
     FloatImm,
     IntImm,
+    Max,
+    Min,
     Mul,
     Var,
 )
 from ..op import Effect, Op, find_record
 
-_COMMUTATIVE = (Add, Mul, BitwiseAnd, BitwiseOr, BitwiseXor)
+_COMMUTATIVE = (Add, Mul, Min, Max, BitwiseAnd, BitwiseOr, BitwiseXor)
 
 
 class Keys:

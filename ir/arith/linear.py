@@ -6,14 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ...dtype import DType
-from ..expr import Add, Expr, IntImm, Mul, Sub, const
-from .bounds import Bound
+from ..expr import Add, Div, Expr, FloorDiv, FloorMod, IntImm, Mod, Mul, Sub, const
+from .bounds import Bound, exact_bound
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
-
-
-UNBOUNDED = Bound(-(1 << 200), 1 << 200)
 
 
 class Linear:
@@ -66,7 +63,7 @@ class Linear:
         """The smallest and largest value, with no regard to any type's range."""
         lo = hi = self.const
         for key, (coeff, term) in self.terms.items():
-            b = ana.bound(term) if key not in ana.unbounded else UNBOUNDED
+            b = ana.bound(term) if key not in ana.unbounded else exact_bound(ana, term)
             lo += coeff * (b.min if coeff > 0 else b.max)
             hi += coeff * (b.max if coeff > 0 else b.min)
         return Bound(lo, hi)
@@ -88,7 +85,38 @@ def _collect(ana: Analyzer, e: Expr, scale: int, out: Linear, ring: bool) -> Non
         if type(leaf) is IntImm:
             out.const += coeff * leaf.value
         elif coeff:
+            if type(leaf) is Mul and not ring and _distribute(ana, coeff, leaf, out):
+                continue
             out.add_term(ana.keys.key(leaf), coeff, leaf)
+
+
+_SUM = (Add, Sub)
+
+
+def _distribute(ana: Analyzer, scale: int, e: Any, out: Linear) -> bool:
+    """Add a product of a sum term by term; whether the product was one."""
+    if not (type(e.a) in _SUM or type(e.b) in _SUM) or not ana.is_exact(e):
+        return False
+    products: list[tuple[int, Expr]] = []
+    for c, x in leaves(e.a, scale, ana):
+        for d, y in leaves(e.b, 1, ana):
+            if type(x) is IntImm:
+                products.append((c * d * x.value, y))
+            elif type(y) is IntImm:
+                products.append((c * d * y.value, x))
+            else:
+                products.append((c * d, Mul(x, y)))
+    if len(products) > 16:
+        return False
+    for c, term in products:
+        if type(term) is IntImm:
+            out.const += c * term.value
+            continue
+        key = ana.keys.key(term)
+        if type(term) is Mul:
+            ana.unbounded.add(key)  # no value of the program, so its type's range says nothing
+        out.add_term(key, c, term)
+    return True
 
 
 def leaves(e: Expr, scale: int = 1, ana: Analyzer | None = None) -> list[tuple[int, Expr]]:
@@ -111,49 +139,73 @@ def leaves(e: Expr, scale: int = 1, ana: Analyzer | None = None) -> list[tuple[i
 
 
 def rebuild(total: Linear, dtype: DType, wraps: bool) -> Expr | None:
-    """The sum as an expression of this type: positive terms, then negative ones, then the constant.
+    """The sum as an expression of this type, in its canonical order.
 
-    Where arithmetic wraps, coefficients are those nearest zero.  None when a coefficient or the
+    Terms with positive factors come first, a positive constant, terms with negative factors, a
+    negative constant; terms by falling factor, then higher digits before lower ones, then as they
+    stand.  Where arithmetic wraps, factors are those nearest zero.  None when a factor or the
     constant does not fit the type.
     """
     modulus = 1 << dtype.bits
     half = modulus >> 1
-
-    def centred(c: int) -> int:
-        return (c + half) % modulus - half if wraps else c
-
-    result: Expr | None = None
-    late: list[tuple[int, Expr]] = []
+    constant = (total.const + half) % modulus - half if wraps else total.const
+    terms: list[tuple[int, Expr]] = []
     for coeff, term in total.terms.values():
-        coeff = centred(coeff)
-        if coeff == 0:
-            continue
-        if coeff < 0:
-            late.append((coeff, term))
-            continue
-        product = _times(term, coeff, dtype)
-        if product is None:
-            return None
-        result = product if result is None else Add(result, product)
-    constant = centred(total.const)
-    if result is None and late and constant > 0:
-        result = _fitting(constant, dtype)
-        constant = 0
-        if result is None:
-            return None
-    for coeff, term in late:
-        if result is None:
-            result = _times(term, coeff, dtype)
+        if wraps:
+            coeff = (coeff + half) % modulus - half
+        if coeff:
+            terms.append((coeff, term))
+    if len(terms) > 1:
+        terms.sort(key=_place)
+    result: Expr | None = None
+    for coeff, term in terms:
+        if coeff < 0 and constant > 0:
+            result = _plus(result, constant, None, dtype)
+            constant = 0
             if result is None:
                 return None
-            continue
-        product = _times(term, -coeff, dtype)
-        if product is None:
+        if coeff < 0 and result is None:
+            result = const(0, dtype)
+        result = _plus(result, coeff, term, dtype)
+        if result is None:
             return None
-        result = Sub(result, product)
     if result is None:
         return _fitting(constant, dtype)
     return _plus_const(result, constant, dtype)
+
+
+def _plus(result: Expr | None, coeff: int, term: Expr | None, dtype: DType) -> Expr | None:
+    """`result + coeff * term`, a missing term standing for 1; None where a number does not fit."""
+    size = abs(coeff) if result is not None else coeff
+    added = _fitting(size, dtype) if term is None else _times(term, size, dtype)
+    if added is None or result is None:
+        return added
+    return Add(result, added) if coeff > 0 else Sub(result, added)
+
+
+_FAR = 1 << 64
+
+
+def _place(item: tuple[int, Expr]) -> tuple[int, int, int]:
+    coeff, term = item
+    lower, upper = 1, _FAR
+    kind = type(term)
+    if kind is FloorDiv or kind is FloorMod or kind is Div or kind is Mod:
+        lower, upper = _digits(term)
+    return -coeff, -lower, -upper
+
+
+def _digits(e: Any) -> tuple[int, int]:
+    """Which digits of a number a quotient or remainder holds: from the first factor below the second."""
+    if type(e.b) is not IntImm or e.b.value <= 0:
+        return 1, _FAR
+    number, inner = e.b.value, type(e.a)
+    lower, upper = 1, _FAR
+    if inner is FloorDiv or inner is FloorMod or inner is Div or inner is Mod:
+        lower, upper = _digits(e.a)
+    if type(e) is FloorDiv or type(e) is Div:
+        return lower * number, upper
+    return lower, min(upper, lower * number)
 
 
 def _plus_const(e: Expr, constant: int, dtype: DType) -> Expr | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..expr import Expr, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Var
+from ..expr import Expr, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Select, Var
 from .linear import Linear, linear
 
 if TYPE_CHECKING:
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 DEPTH = 6
 """How many replacements one after another a proof may take."""
+
+CHAIN = 4
+"""How many facts one after another a proof may take."""
 
 
 class Limits(NamedTuple):
@@ -27,11 +30,8 @@ def never_positive(ana: Analyzer, total: Linear, depth: int = DEPTH) -> bool:
         return True
     if total.is_const:
         return False
-    for fact in ana.inequalities:
-        if fact.terms and not fact.terms.keys().isdisjoint(total.terms):
-            rest = total.minus(fact)
-            if len(rest.terms) < len(total.terms) + len(fact.terms) and rest.bound(ana).max <= 0:
-                return True
+    if ana.inequalities and _by_facts(ana, total, CHAIN if ana.chained else 1, ()):
+        return True
     if depth == 0:
         return False
     # what depends on variables first: a variable replaced loses what ties it to such terms
@@ -39,14 +39,55 @@ def never_positive(ana: Analyzer, total: Linear, depth: int = DEPTH) -> bool:
     plain = [item for item in total.terms.items() if isinstance(item[1][1], Var)]
     for key, (coeff, term) in (*compound, *plain):
         for limit in _limits(ana, term, coeff):
-            weaker = total.copy()
-            del weaker.terms[key]
-            weaker.add(limit)
-            if never_positive(ana, weaker, depth - 1):
+            if never_positive(ana, _with(total, key, limit), depth - 1):
                 return True
             if isinstance(term, Var):
                 return False  # the order in which variables are replaced does not matter: one try is enough
+        either = _alternatives(ana, term, coeff)
+        if either and _both(ana, total, key, either, depth - 1):
+            return True
     return False
+
+
+def _with(total: Linear, key: int, limit: Linear) -> Linear:
+    """The sum with this term replaced."""
+    other = total.copy()
+    del other.terms[key]
+    return other.add(limit)
+
+
+def _both(ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: int) -> bool:
+    for limit in either:
+        if not never_positive(ana, _with(total, key, limit), depth):
+            return False
+    return True
+
+
+def _by_facts(ana: Analyzer, total: Linear, chain: int, used: tuple[int, ...]) -> bool:
+    """Whether the sum is at most a sum of multiples of known facts, each `form <= 0`."""
+    for number, fact in enumerate(ana.inequalities):
+        if number in used or not fact.terms or fact.terms.keys().isdisjoint(total.terms):
+            continue
+        for factor in _factors(total, fact):
+            rest = total.copy().add(fact, -factor)
+            if rest.bound(ana).max <= 0:
+                return True
+            shorter = len(rest.terms) <= len(total.terms)
+            if chain > 1 and shorter and _by_facts(ana, rest, chain - 1, (*used, number)):
+                return True
+    return False
+
+
+def _factors(total: Linear, fact: Linear) -> list[int]:
+    """How many times the fact must be taken to cancel a term."""
+    found: list[int] = []
+    for key, (coeff, _) in fact.terms.items():
+        own = total.terms.get(key)
+        if own is not None and own[0] % coeff == 0 and own[0] // coeff > 0:
+            factor = own[0] // coeff
+            if factor not in found:
+                found.append(factor)
+    return found
 
 
 def _limits(ana: Analyzer, term: Expr, coeff: int) -> list[Linear]:
@@ -58,16 +99,38 @@ def _limits(ana: Analyzer, term: Expr, coeff: int) -> list[Linear]:
         return [(limits.max if coeff > 0 else limits.min).scaled(coeff)]
     if isinstance(term, FloorDiv) and isinstance(term.b, IntImm) and term.b.value > 0:
         return _quotient(ana, term, coeff)
-    if isinstance(term, FloorMod) and isinstance(term.b, IntImm) and term.b.value > 0:
-        # x % c <= x where x is not negative
-        if coeff > 0 and ana.bound(term.a).min >= 0:
-            return [linear(ana, term.a).scaled(coeff)]
-        return []
+    if isinstance(term, FloorMod):
+        return _remainder(ana, term, coeff)
     if isinstance(term, Min | Max) and (coeff > 0) == isinstance(term, Min):
         return [linear(ana, side).scaled(coeff) for side in (term.a, term.b)]
     if isinstance(term, Mul):
         return _product(ana, term, coeff)
     return []
+
+
+def _alternatives(ana: Analyzer, term: Expr, coeff: int) -> list[Linear]:
+    """Sums of which one is `coeff * term`."""
+    if isinstance(term, Min | Max) and (coeff > 0) == isinstance(term, Max):
+        return [linear(ana, side).scaled(coeff) for side in (term.a, term.b)]
+    if isinstance(term, Select):
+        return [linear(ana, side).scaled(coeff) for side in (term.true_value, term.false_value)]
+    return []
+
+
+def _remainder(ana: Analyzer, term: FloorMod, coeff: int) -> list[Linear]:
+    divisor = ana.bound(term.b)
+    if divisor.min <= 0:
+        return []
+    found: list[Linear] = []
+    if coeff > 0:
+        # x % c <= x where x is not negative, and x % n < n
+        if ana.bound(term.a).min >= 0:
+            found.append(linear(ana, term.a).scaled(coeff))
+        if not isinstance(term.b, IntImm):
+            below = linear(ana, term.b).scaled(coeff)
+            below.const -= coeff
+            found.append(below)
+    return found
 
 
 def _quotient(ana: Analyzer, term: FloorDiv, coeff: int) -> list[Linear]:
@@ -87,6 +150,13 @@ def _product(ana: Analyzer, term: Mul, coeff: int) -> list[Linear]:
     if not ana.is_exact(term):
         return found
     for x, y in ((term.a, term.b), (term.b, term.a)):
+        if isinstance(x, FloorDiv) and ana.keys.same(x.b, y) and ana.bound(y).min > 0:
+            # x // n * n <= x, and >= x - n + 1
+            total = linear(ana, x.a).scaled(coeff)
+            if coeff < 0:
+                total.add(linear(ana, y), -coeff)
+                total.const += coeff
+            found.append(total)
         if not isinstance(x, Var) or x not in ana.limits or ana.bound(y).min < 0:
             continue
         limit = ana.limits[x].max if coeff > 0 else ana.limits[x].min

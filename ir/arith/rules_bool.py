@@ -134,10 +134,17 @@ def compare_sums(ana: Analyzer, e: Comparison) -> Expr | None:
         return None
     a, b = ana.linear(e.a), ana.linear(e.b)
     total = a.minus(b)
-    shared = len(total.terms) < len(a.terms) + len(b.terms)
+    before = len(total.terms)
+    if before > 1:
+        from .sums import _remainders
+
+        _remainders(ana, total)
+    shared = len(total.terms) < len(a.terms) + len(b.terms) or len(total.terms) < before
     movable = a.const != 0 and (b.const != 0 or not b.terms) or (b.const != 0 and not a.terms and b.terms)
+    negative = a.const < 0 and a.terms or b.const < 0 and b.terms
     factor = gcd(*total.coeffs())
-    if not (shared or (movable and a.terms) or factor > 1):
+    near = abs(total.const) == 1 and isinstance(e, LT | LE) and a.terms and b.terms
+    if not (shared or (movable and a.terms) or negative or factor > 1 or near):
         return None
     constant = -total.const
     if factor > 1:
@@ -148,6 +155,11 @@ def compare_sums(ana: Analyzer, e: Comparison) -> Expr | None:
     left, right = Linear(), Linear()
     for key, (coeff, term) in total.terms.items():
         (left if coeff > 0 else right).add_term(key, abs(coeff) // factor, term)
+    kind = type(e)
+    if left.terms and right.terms and isinstance(e, LT | LE):
+        # a < b + 1 is a <= b, a <= b - 1 is a < b
+        if constant == 1 and kind is LT or constant == -1 and kind is LE:
+            kind, constant = (LE if kind is LT else LT), 0
     if not left.terms:
         # only negative terms: t on the right, the constant on the left
         left.const = -constant
@@ -161,7 +173,7 @@ def compare_sums(ana: Analyzer, e: Comparison) -> Expr | None:
     for side in sides:
         if side is None or not (ana.is_exact(side) and _calm(ana, side)):
             return None
-    result = type(e)(sides[0], sides[1])
+    result = kind(sides[0], sides[1])
     return None if ana.keys.same(result, e) else result
 
 

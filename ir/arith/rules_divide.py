@@ -241,6 +241,9 @@ def mod_sum(ana: Analyzer, e: FloorMod) -> Expr | None:
             continue
         shift = low.min // g
         reduced = Linear({k: (coeff // g, t) for k, (coeff, t) in big.terms.items()}, shift)
+        if len(big.terms) == 1 and not small.terms:
+            # alone, a factor counts modulo the divisor too
+            reduced = Linear({k: (coeff // g % (c // g), t) for k, (coeff, t) in big.terms.items()}, shift)
         inner_sum = rebuild(reduced, e.dtype, ana.wraps(e))
         if inner_sum is None or not _unharmed(ana, inner_sum):
             continue

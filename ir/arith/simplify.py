@@ -16,11 +16,13 @@ from ..expr import (
     BinaryOp,
     BufferLoad,
     Call,
+    Div,
     Expr,
     FloorDiv,
     FloorMod,
     IntImm,
     Let,
+    Mod,
     Mul,
     Or,
     Range,
@@ -32,12 +34,13 @@ from ..op import Op
 from ..types import PrimType
 from .linear import Linear, leaves, linear, rebuild
 from .rules import RULES
+from .sums import refine
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 STEPS = 64
-"""How often rules may apply to one node before it is left as it is."""
+"""How often rules may apply one after another before a node is left as it is."""
 
 
 def simplify(ana: Analyzer, e: Expr) -> Expr:
@@ -49,6 +52,8 @@ def simplify(ana: Analyzer, e: Expr) -> Expr:
     memo = ana.simplify_memo
     result = _sum(ana, e) if type(e) in _SUMS and _scalar_int(e) else _node(ana, e)
     memo[key] = (e, result)
+    if result is not e:
+        memo[id(result), ana.data] = (result, result)
     return result
 
 
@@ -63,14 +68,16 @@ def _scalar_int(e: Expr) -> bool:
 def _node(ana: Analyzer, e: Expr) -> Expr:
     visit = _CHILDREN.get(type(e))
     result = visit(ana, e) if visit is not None else _children(ana, e)
-    for _ in range(STEPS):
-        changed = apply_rules(ana, result)
-        if changed is None:
-            return result
-        if type(changed) in _SUMS or type(changed) not in RULES:
-            return simplify(ana, changed) if type(changed) in _SUMS else changed
-        result = changed
-    return result
+    changed = apply_rules(ana, result)
+    if changed is None:
+        return result
+    if ana.steps >= STEPS:
+        return changed
+    ana.steps += 1
+    try:
+        return simplify(ana, changed)
+    finally:
+        ana.steps -= 1
 
 
 def apply_rules(ana: Analyzer, e: Expr) -> Expr | None:
@@ -178,18 +185,41 @@ def _sum(ana: Analyzer, e: Expr) -> Expr:
         new = _product(ana, leaf) if type(leaf) is Mul else simplify(ana, leaf)
         table[id(leaf)] = new
         total.add(linear(ana, new, ring=True), scale)
-    if all(ana.keys.pure(new) for new in table.values()):
+    if all([ana.keys.pure(new) for new in table.values()]):
         join_quotients(ana, total)
         wraps = ana.wraps(e)
+        refine(ana, total, e.dtype, wraps)
         result = rebuild(total, e.dtype, wraps)
-        leading_constant = type(e) is Add and type(e.a) is IntImm
-        if result is not None and ana.keys.same(result, e) and not leading_constant:
+        if type(e) is Mul and type(result) is Sub:
+            product = _negative_product(total, e.dtype, wraps)
+            result = result if product is None else product
+        if result is not None and _identical(result, e):
             return e
         if result is not None and (ana.data or not ana.strict or _stays_inside(ana, result)):
             if ana.fired is not None:
                 ana.fired.add("sum")
             return result
     return _retree(e, table)
+
+
+def _negative_product(total: Linear, dtype: DType, wraps: bool) -> Expr | None:
+    """`x * -2`, where that is the whole sum."""
+    if len(total.terms) != 1 or total.const or wraps:
+        return None
+    ((coeff, term),) = total.terms.values()
+    return Mul(term, const(coeff, dtype)) if dtype.min_value <= coeff < 0 else None
+
+
+def _identical(a: Any, b: Any) -> bool:
+    """Whether two sums are built alike."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind is IntImm:
+        return bool(a.value == b.value)
+    return kind in _SUMS and _identical(a.a, b.a) and _identical(a.b, b.b)
 
 
 def _product(ana: Analyzer, e: Mul) -> Expr:
@@ -248,30 +278,44 @@ def join_quotients(ana: Analyzer, total: Linear) -> None:
             return
 
 
+_PARTS: dict[type, type] = {FloorMod: FloorDiv, Mod: Div}
+
+
 def _join_one(ana: Analyzer, total: Linear) -> bool:
     for key, (coeff, term) in total.terms.items():
-        if type(term) is not FloorMod or type(term.b) is not IntImm:
+        wanted = _PARTS.get(type(term))
+        if wanted is None or type(term.b) is not IntImm or term.b.value <= 0:  # type: ignore[attr-defined]
             continue
-        divisor = term.b.value
-        if divisor <= 0:
-            continue
+        divisor = term.b.value  # type: ignore[attr-defined]
         for other, (scale, quotient) in total.terms.items():
             if (
-                type(quotient) is not FloorDiv
-                or type(quotient.b) is not IntImm
-                or quotient.b.value != divisor
+                type(quotient) is not wanted
+                or type(quotient.b) is not IntImm  # type: ignore[attr-defined]
+                or quotient.b.value != divisor  # type: ignore[attr-defined]
                 or scale != coeff * divisor
             ):
                 continue
-            whole = _dividend(ana, quotient.a, term.a, divisor)
+            x, y = quotient.a, term.a  # type: ignore[attr-defined]
+            whole = _dividend(ana, x, y, divisor) if wanted is FloorDiv else x if ana.keys.same(x, y) else None
             if whole is not None:
-                del total.terms[key]
-                del total.terms[other]
-                total.add(linear(ana, whole, ring=True), coeff)
+                _put_at(total, (key, other), linear(ana, whole, ring=True).scaled(coeff))
                 if ana.fired is not None:
                     ana.fired.add("join-quotient")
                 return True
     return False
+
+
+def _put_at(total: Linear, keys: tuple[int, int], new: Linear) -> None:
+    """The new terms in place of these two, where the first of them stood."""
+    merged = Linear({}, total.const)
+    placed = False
+    for key, (coeff, term) in total.terms.items():
+        if key not in keys:
+            merged.add_term(key, coeff, term)
+        elif not placed:
+            merged.add(new)
+            placed = True
+    total.terms, total.const = merged.terms, merged.const
 
 
 def _dividend(ana: Analyzer, x: Expr, y: Expr, divisor: int) -> Expr | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..expr import EQ, And, Call, Cast, Expr, FloatImm, IntImm, Not
 from ..op import Effect
-from ..operators import absolute, logical_and, power
+from ..operators import absolute, again, logical_and, power
 from ..promote import operand
 from ..types import BOOL, FLOAT32, INT32, INT64, PrimType, Type
 from . import numerics as num
@@ -109,8 +109,8 @@ def isinf(x: Any) -> Expr:
     infinity = operand(_math.inf, like=e)
     magnitude = make("tirx.fabs", (e,), e.ty)
     if e.dtype.is_scalar:
-        return And(EQ(magnitude, infinity), Not(isnan(e)))
-    return logical_and(magnitude.equal(infinity), Not(isnan(e)), fold="none")
+        return And(EQ(magnitude, infinity), Not(isnan(again(e))))
+    return logical_and(magnitude.equal(infinity), Not(isnan(again(e))), fold="none")
 
 
 def isfinite(x: Any) -> Expr:
@@ -118,7 +118,7 @@ def isfinite(x: Any) -> Expr:
     e = operand(x)
     if e.dtype.is_integral or isinstance(e, FloatImm):
         return IntImm(BOOL, int(not isinstance(e, FloatImm) or _math.isfinite(e.value)))
-    return logical_and(Not(isinf(e)), Not(isnan(e)), fold="none")
+    return logical_and(Not(isinf(e)), Not(isnan(again(e))), fold="none")
 
 
 define("tirx.isnan", "x", "first", "Whether x is not a number.", rule=isnan, numpy=num.test("isnan"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir import ForKind, IterVar
+from ...ir import ForKind, IterVar, Var
 from ..handles import LoopRV
 from ..legality import loop_kind_reason
 from ..refusal import demand, refuse
@@ -105,14 +105,12 @@ def bind(state: State, loop: LoopRV, thread_axis: str) -> State:
     if thread_axis not in _TAGS:
         raise refuse("thread-axis", f"there is no thread axis `{thread_axis}`", note=", ".join(sorted(_TAGS)))
     node = state.loop(loop)
-    demand(loop_kind_reason(state, node, ForKind.THREAD_BINDING, thread_axis))
-    from ...ir import Var
-
+    demand(loop_kind_reason(state, node, thread_axis))
     axis = IterVar(None, Var("", node.loop_var.ty), IterVar.THREAD_INDEX, thread_axis)
     return state.replace(node, node.replace(kind=ForKind.THREAD_BINDING, thread_binding=axis))
 
 
 def _with_kind(state: State, loop: LoopRV, kind: ForKind) -> State:
     node = state.loop(loop)
-    demand(loop_kind_reason(state, node, kind))
+    demand(loop_kind_reason(state, node))
     return state.replace(node, node.replace(kind=kind, thread_binding=None))

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from ...ir import For, Var
 from ...ir.analysis.blocks import child_blocks
 from ..handles import LoopRV, SBlockRV
-from ..legality import chain_reason, independent_iterations_reason, reorder_block_reason, uses_vars
+from ..legality import (
+    chain_reason,
+    first_iteration_reason,
+    independent_iterations_reason,
+    reorder_block_reason,
+    uses_vars,
+)
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import loops_around
@@ -46,9 +52,11 @@ def reorder(state: State, *ordered_loops: LoopRV) -> State:
     _check_domains(order)
     if state.check:
         outer = state.loops(chain[0].loop_var)
+        scope = state.scope_around(chain[0].loop_var)
         for child in child_blocks(chain[0], tuple(outer))[0]:
-            demand(reorder_block_reason(child.realize, child.loops))
-        demand(independent_iterations_reason(chain[-1], outer))
+            demand(reorder_block_reason(scope, child, chain[0]))
+            demand(first_iteration_reason(child, chain, order))
+        demand(independent_iterations_reason(chain[-1]))
     return state.replace(chain[0], loops_around(order, chain[-1].body))
 
 

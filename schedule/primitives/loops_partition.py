@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import Expr, For, ForKind, IntImm, SBlock, Var, const, renew_definitions, substitute
+from ...ir import (
+    Expr,
+    For,
+    ForKind,
+    IntImm,
+    SBlock,
+    Var,
+    add,
+    const,
+    greater_equal,
+    renew_definitions,
+    sub,
+    substitute,
+)
 from ...ir.analysis.blocks import child_blocks
 from ...ir.analysis.regions import WRITE, block_access_regions, touched_buffers
 from ...ir.arith import Analyzer
@@ -16,6 +29,7 @@ from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import flat_seq, is_const, simplify_bindings
 from ..state import State
+from .loops_split import like_loop
 
 
 @primitive(inputs=("loop", "*factors"))
@@ -81,13 +95,13 @@ def loop_partition(
         )
         parts.append(_opaque(f"{name}_{var.name}_partition", piece))
         made.append(LoopRV(var))
-        start = ana.simplify(start + length)
+        start = ana.simplify(add(start, length))
     whole = _opaque(f"{name}_{node.loop_var.name}_common", flat_seq(parts))
     return state.replace(node, whole), made
 
 
 def _lengths(loop: For, factors: Sequence[int | Expr | None], ana: Analyzer) -> list[Expr]:
-    given = [None if f is None or is_const(as_expr(f), -1) else as_expr(f, like=loop.loop_var) for f in factors]
+    given = [None if f is None or is_const(as_expr(f), -1) else like_loop(f, loop) for f in factors]
     known = [f for f in given if f is not None]
     if not given or len(given) - len(known) > 1:
         raise refuse("partition-factors", "give lengths, of which one may be None or -1", loop)
@@ -96,13 +110,13 @@ def _lengths(loop: For, factors: Sequence[int | Expr | None], ana: Analyzer) -> 
             raise refuse("partition-factors", "lengths must be positive", loop)
     rest = loop.extent
     for f in known:
-        rest = rest - f
+        rest = sub(rest, f)
     rest = ana.simplify(rest)
-    if not ana.can_prove(rest >= 0):
+    if not ana.can_prove(greater_equal(rest, 0)):
         raise refuse(
             "partition-factors", f"the lengths are not known to fit in loop `{loop.loop_var.name}`", loop
         )
-    if len(known) < len(given):
+    if len(known) < len(given) and not (known and is_const(rest, 0)):
         return [rest if f is None else f for f in given]
     return known if is_const(rest, 0) else [*known, rest]
 
@@ -120,7 +134,6 @@ def _renamed(stmt: Stmt, suffix: str) -> Stmt:
 def _opaque(name: str, body: Stmt) -> SBlockRealize:
     reads, writes = block_access_regions(body)
     return SBlockRealize((), const(1, "bool"), SBlock((), reads, writes, name, body))
-
 
 
 @primitive()
@@ -158,15 +171,13 @@ def merge(state: State, *loops: LoopRV) -> tuple[State, LoopRV]:
     ana = state.analyzer(nests[0][0].loop_var, inside=False)
     _check_nests(nests, ana)
     variables = [Var(lp.loop_var.name + "_m", lp.loop_var.ty) for lp in nests[0]]
-    bodies = [
-        substitute(nest[-1].body, {lp.loop_var: v for lp, v in zip(nest, variables)}) for nest in nests
-    ]
+    bodies = [substitute(nest[-1].body, {lp.loop_var: v for lp, v in zip(nest, variables)}) for nest in nests]
     body = flat_seq(bodies)
     for lp, var in reversed(list(zip(nests[0], variables))):
         body = For(var, const(0, var.dtype), lp.extent, ForKind.SERIAL, body)
     assert isinstance(body, For)
     if state.check:
-        demand(independent_iterations_reason(_innermost(body, len(variables)), state.loops(inner[0].loop_var)))
+        demand(independent_iterations_reason(_innermost(body, len(variables))))
         _check_writes(nests)
     sequence, rest = _without(state, nests, body)
     parent = state.place(nests[0][0].loop_var).parent
@@ -190,7 +201,7 @@ def _nests(state: State, inner: Sequence[For]) -> list[list[For]]:
     if len(roots) != 1:
         raise refuse("loops-not-siblings", "the loops do not stand in one scope", inner[-1])
     common = 0
-    while all([len(c) > common for c in chains]) and len({id(c[common]) for c in chains}) == 1:
+    while all(len(c) > common for c in chains) and len({id(c[common]) for c in chains}) == 1:
         common += 1
     nests = [c[common:] for c in chains]
     if len({len(n) for n in nests}) != 1 or not nests[0]:
@@ -230,7 +241,7 @@ def _without(state: State, nests: Sequence[Sequence[For]], merged: Stmt) -> tupl
     """
     sequence = _sequence_of(state, nests)
     roots = [nest[0] for nest in nests]
-    at = [i for i, s in enumerate(sequence.seq) if any([s is r for r in roots])]
+    at = [i for i, s in enumerate(sequence.seq) if any(s is r for r in roots)]
     if len(at) != len(roots):
         raise refuse("loops-not-siblings", "the loops do not stand in one sequence", roots[-1])
     first, last = at[0], at[-1]
@@ -262,7 +273,7 @@ def _sequence_of(state: State, nests: Sequence[Sequence[For]]) -> SeqStmt:
     while stack:
         top = stack.pop()
         if isinstance(top, SeqStmt):
-            if any([s is root for s in top.seq]):
+            if any(s is root for s in top.seq):
                 return top
             stack.extend(top.seq)
         else:
@@ -277,5 +288,3 @@ def _at_root(state: State, nests: Sequence[Sequence[For]], rest: Stmt) -> State:
     name = state.place(nests[0][0].loop_var).func
     func = state.func(nests[0][0].loop_var)
     return state.replace_func(name, func.replace(body=rest))
-
-

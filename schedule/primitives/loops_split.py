@@ -10,16 +10,20 @@ from ...ir import (
     ForKind,
     IntImm,
     Var,
+    add,
+    cast,
     ceildiv,
     const,
+    greater_equal,
+    mul,
 )
 from ...ir.arith import Analyzer
-from ...ir.expr import FloorDiv, FloorMod, LT, as_expr
+from ...ir.expr import LT, FloorDiv, FloorMod, as_expr
 from ..handles import LoopRV
 from ..legality import chain_reason, plain_loop_reason, starts_at_zero_reason, uses_vars
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import bind_loop, guard, rebind
+from ..rewrite import bind_loop, guard, is_const, rebind
 from ..state import State
 
 
@@ -60,13 +64,12 @@ def split(
     new = [Var(f"{old.name}_{k}", old.ty) for k in range(len(extents))]
     value: Expr = new[0]
     for var, extent in zip(new[1:], extents[1:]):
-        value = value * extent + var
-    loops = [For(v, const(0, v.dtype), e, node.kind, node.body) for v, e in zip(new, extents)]
-    loops = [lp.replace(kind=node.kind if lp is loops[-1] else ForKind.SERIAL) for lp in loops]
+        value = add(mul(value, extent), var)
+    loops = [For(v, const(0, v.dtype), e, ForKind.SERIAL, node.body) for v, e in zip(new, extents)]
     around = [*state.loops(loop), *loops]
     for lp in loops:
         bind_loop(ana, lp)
-    body = rebind(node.body, {old: ana.simplify(value)}, around, preserve_unit_iters=preserve_unit_iters)
+    body = rebind(node.body, {old: value}, around, preserve_unit_iters=preserve_unit_iters)
     if not disable_predication and not ana.can_prove_equal(_product(extents), node.extent):
         condition = LT(value, node.extent)
         if not ana.can_prove(condition):
@@ -79,7 +82,7 @@ def split(
 def _product(extents: Sequence[Expr]) -> Expr:
     result = extents[0]
     for e in extents[1:]:
-        result = result * e
+        result = mul(result, e)
     return result
 
 
@@ -91,7 +94,7 @@ def split_extents(loop: For, factors: Sequence[int | Expr | None], ana: Analyzer
     """
     if not factors:
         raise refuse("split-factors", "`factors` is empty", loop)
-    given = [None if _unknown(f) else as_expr(f, like=loop.loop_var) for f in factors]
+    given = [None if _unknown(f) else like_loop(f, loop) for f in factors]
     known = [f for f in given if f is not None]
     if len(given) - len(known) > 1:
         raise refuse("split-factors", "only one factor may be None or -1", loop)
@@ -103,7 +106,7 @@ def split_extents(loop: For, factors: Sequence[int | Expr | None], ana: Analyzer
             return [loop.extent]
         rest = ana.simplify(ceildiv(loop.extent, _product(known)))
         return [rest if f is None else f for f in given]
-    if not ana.can_prove(_product(known) >= loop.extent):
+    if not ana.can_prove(greater_equal(_product(known), loop.extent)):
         raise refuse(
             "split-product",
             f"the product of the factors does not reach the extent of loop `{loop.loop_var.name}`",
@@ -113,9 +116,19 @@ def split_extents(loop: For, factors: Sequence[int | Expr | None], ana: Analyzer
     return known
 
 
+def like_loop(size: int | Expr | None, loop: For) -> Expr:
+    """A factor or length in the type of the loop's variable."""
+    e = as_expr(size, like=loop.loop_var)
+    if e.ty is loop.loop_var.ty or not e.dtype.is_integral:
+        return e
+    return cast(e, loop.loop_var.dtype)
+
+
 def _unknown(factor: int | Expr | None) -> bool:
-    return factor is None or (isinstance(factor, int) and factor == -1) or (
-        isinstance(factor, IntImm) and factor.value == -1
+    return (
+        factor is None
+        or (isinstance(factor, int) and factor == -1)
+        or (isinstance(factor, IntImm) and factor.value == -1)
     )
 
 
@@ -154,12 +167,14 @@ def fuse(state: State, *loops: LoopRV, preserve_unit_iters: bool = True) -> tupl
     mapping: dict[Var, Expr] = {}
     inner: Expr = const(1, var.dtype)
     for k in range(len(nodes) - 1, -1, -1):
-        outer = ana.simplify(inner * nodes[k].extent)
+        outer = ana.simplify(_product([n.extent for n in nodes[k:]]))
         value: Expr = var
         if k > 0:
             value = FloorMod(value, outer)
         if not (isinstance(inner, IntImm) and inner.value == 1):
             value = FloorDiv(value, inner)
+        if is_const(nodes[k].extent, 1):
+            value = const(0, var.dtype)
         mapping[nodes[k].loop_var] = value
         inner = outer
     made = For(var, const(0, var.dtype), inner, ForKind.SERIAL, nodes[-1].body)

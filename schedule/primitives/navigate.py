@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...errors import suggest
-from ...ir import PrimFunc
+from ...ir import PrimFunc, Var
 from ...ir.stmt import SBlockRealize
 from ..handles import LoopRV, SBlockRV
 from ..refusal import Reason, Refused, refuse
 from ..registry import primitive
-from ..state import State, block_ref
+from ..state import State, block_ref, child_realizes
 
 
 def _prepare_get_sblock(state: State, arguments: dict[str, object]) -> dict[str, object]:
@@ -17,7 +17,7 @@ def _prepare_get_sblock(state: State, arguments: dict[str, object]) -> dict[str,
             names = [g.name for g, f in state.mod.functions.items() if isinstance(f, PrimFunc)]
             raise refuse(
                 "no-function",
-                "no function is being worked on",
+                "the schedule does not know which function to be working on",
                 note=f"functions of the module: {', '.join(names)}",
                 help="call `work_on(name)` or give `func_name`",
             )
@@ -44,9 +44,7 @@ def get_sblock(state: State, name: str, func_name: str | None = None) -> tuple[S
         text = f"{len(found)} blocks are called `{name}` in `{func_name}`"
         raise Refused(Reason("ambiguous-block", text, found[1].block, notes=(known,)))
     raise Refused(
-        Reason(
-            "no-block", f"`{func_name}` has no block `{name}`", help=suggest(name, names), notes=(known,)
-        )
+        Reason("no-block", f"`{func_name}` has no block `{name}`", help=suggest(name, names), notes=(known,))
     )
 
 
@@ -82,9 +80,15 @@ def get_consumers(state: State, block: SBlockRV) -> tuple[State, list[SBlockRV]]
 
 @primitive(pure=True)
 def get_output_blocks(state: State, scope_block: SBlockRV) -> tuple[State, list[SBlockRV]]:
-    """The blocks directly below that write buffers not allocated in this block."""
-    own = set(state.block(scope_block).alloc_buffers)
-    found = [
-        c for c in state.child_blocks(scope_block) if any([w.buffer not in own for w in c.block.writes])
-    ]
+    """The blocks below, at any depth, that write buffers not allocated in this block or around them."""
+    found: list[SBlockRealize] = []
+    _outputs(state, state.realize(scope_block), set(state.block(scope_block).alloc_buffers), found)
     return state, _handles(found)
+
+
+def _outputs(state: State, above: SBlockRealize, own: set[Var], found: list[SBlockRealize]) -> None:
+    for child in child_realizes(above):
+        if any(w.buffer not in own for w in child.block.writes):
+            found.append(child)
+            views = [m.buffer for m in child.block.match_buffers]
+            _outputs(state, child, {*own, *child.block.alloc_buffers, *views}, found)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import For, IntImm, Var
+from ...ir.analysis.blocks import is_reduction, is_spatial
+from ...ir.analysis.cover import shared_loops
 from ..handles import INLINE, ROOT, LoopRV, SBlockRV
+from ..legality import uses_vars
 from ..random import below, unit
 from ..refusal import Refused, refuse
 from ..registry import PRIMITIVES, primitive
+from ..rewrite import is_const
 from ..state import State
 
 
@@ -86,7 +90,11 @@ def sample_partitioned_tile(
         chosen = [-1] + [1] * (n - 1)
     elif extent % innerpart_factor or (partition_pos == n and innerpart_factor > 1):
         chosen = [extent] + [1] * (n - 1)
-    elif decision is not None and len(decision) == n and _product(decision[partition_pos:]) % innerpart_factor == 0:
+    elif (
+        decision is not None
+        and len(decision) == n
+        and _product(decision[partition_pos:]) % innerpart_factor == 0
+    ):
         chosen = _repaired(decision, n, extent)
     else:
         seed, chosen = _spread(state.seed, extent // innerpart_factor, n, range(n))
@@ -117,16 +125,44 @@ def sample_compute_location(
 
 
 def compute_locations(state: State, block: SBlockRV) -> dict[int, LoopRV]:
-    """The decisions that `sample_compute_location` may take, with the handles that they stand for."""
-    found = {-1: LoopRV(ROOT)}
+    """The decisions that `sample_compute_location` may take, with the handles that they stand for.
+
+    Worth a choice are the loops of the consumer outside its innermost tile.  Where there are none,
+    the block is inlined if it can be and stays where it is otherwise.
+    """
+    found: dict[int, LoopRV] = {}
     if _accepts(state, "compute_inline", block):
         found[-2] = LoopRV(INLINE)
-    consumers = state.scope_around(block).consumers(block.target)
-    if consumers:
-        for k, loop in enumerate(state.loops(consumers[0])):
-            if _accepts(state, "compute_at", block, LoopRV(loop.loop_var)):
-                found[k] = LoopRV(loop.loop_var)
+    loops = [
+        (k, lp) for k, lp in _consumer_tiles(state, block) if _accepts(state, "compute_at", block, LoopRV(lp))
+    ]
+    if loops or not found:
+        found[-1] = LoopRV(ROOT)
+    found.update({k: LoopRV(var) for k, var in loops})
     return found
+
+
+def _consumer_tiles(state: State, block: SBlockRV) -> list[tuple[int, Var]]:
+    """Loops around all consumers that run more than once, the innermost tile left out, by position."""
+    scope = state.scope_around(block)
+    consumers = [scope.children[r] for r in scope.consumers(block.target)]
+    if not consumers:
+        return []
+    common = min([shared_loops(consumers[0].loops, c.loops) for c in consumers])
+    loops = consumers[0].loops[:common]
+    rows = [(k, lp.loop_var) for k, lp in enumerate(loops) if not is_const(lp.extent, 1)]
+    if len(consumers) > 1:
+        return rows
+    axes = list(zip(consumers[0].block.iter_vars, consumers[0].realize.iter_values))
+    reduces = {v: any(is_reduction(a) and uses_vars(e, (v,)) for a, e in axes) for _, v in rows}
+    while rows and reduces[rows[-1][1]]:
+        rows.pop()
+    if not any(reduces[v] for _, v in rows):
+        spatial = [a for a, _ in axes if is_spatial(a)]
+        return rows if len(rows) > len(spatial) else []
+    while rows and not reduces[rows[-1][1]]:
+        rows.pop()
+    return rows
 
 
 def _accepts(state: State, name: str, *handles: SBlockRV | LoopRV) -> bool:

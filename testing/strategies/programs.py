@@ -51,6 +51,7 @@ def draw_buffer(source: Source, symbols: tuple[Var, ...], executable: bool, rank
         more["strides"] = [draw_extent(source, symbols) for _ in range(rank)]
     if not executable and source.chance(8):
         more["elem_offset"] = draw_extent(source, symbols)
+    if not executable and source.chance(8):
         more["offset_factor"] = source.pick((1, 4, 16))
     if not executable and source.chance(8):
         more["storage_scope"] = source.pick(("shared", "local", "shared.dyn", "wmma.matrix_a"))

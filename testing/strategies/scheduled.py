@@ -25,7 +25,11 @@ def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32"))
 
 MATMUL = """
 @T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {k}), "float32"), B: T.Buffer(({k}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
+def main(
+    A: T.Buffer(({n}, {k}), "float32"),
+    B: T.Buffer(({k}, {m}), "float32"),
+    C: T.Buffer(({n}, {m}), "float32"),
+):
     for i, j, k in T.grid({n}, {m}, {k}):
         with T.sblock("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
@@ -36,7 +40,11 @@ def main(A: T.Buffer(({n}, {k}), "float32"), B: T.Buffer(({k}, {m}), "float32"),
 
 MATMUL_RELU = """
 @T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {k}), "float32"), B: T.Buffer(({k}, {m}), "float32"), D: T.Buffer(({n}, {m}), "float32")):
+def main(
+    A: T.Buffer(({n}, {k}), "float32"),
+    B: T.Buffer(({k}, {m}), "float32"),
+    D: T.Buffer(({n}, {m}), "float32"),
+):
     C = T.sblock_alloc_buffer(({n}, {m}))
     for i, j, k in T.grid({n}, {m}, {k}):
         with T.sblock("C"):
@@ -99,7 +107,11 @@ def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32"))
 
 SIDE_BY_SIDE = """
 @T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), B: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
+def main(
+    A: T.Buffer(({n}, {m}), "float32"),
+    B: T.Buffer(({n}, {m}), "float32"),
+    C: T.Buffer(({n}, {m}), "float32"),
+):
     for i, j in T.grid({n}, {m}):
         with T.sblock("B"):
             vi, vj = T.axis.remap("SS", [i, j])
@@ -152,6 +164,59 @@ def main(a: T.handle, c: T.handle):
             C[vi] = C[vi] + A[vi, vk]
 """
 
+HALO = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((3 * {n} + 2, {k}), "float32"), C: T.Buffer((3 * {n},), "float32")):
+    B = T.sblock_alloc_buffer((3 * {n} + 2,))
+    for i in range({n}):
+        for j, k in T.grid(5, {k}):
+            with T.sblock("B"):
+                vi = T.axis.spatial(3 * {n} + 2, i * 3 + j)
+                vk = T.axis.reduce({k}, k)
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+        for j in range(3):
+            with T.sblock("C"):
+                vi = T.axis.spatial(3 * {n}, i * 3 + j)
+                C[vi] = B[vi] + B[vi + 2]
+"""
+
+IN_PLACE = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer(({n}, {m}), "float32"), B: T.Buffer(({n}, {m}), "float32")):
+    for i, j in T.grid({n}, {m}):
+        with T.sblock("B_init"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid({n}, {m}):
+        with T.sblock("B_add"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = B[vi, vj] + A[{n} - 1 - vi, vj]
+"""
+
+THREE = """
+@T.prim_func(s_tir=True)
+def main(
+    A: T.Buffer(({n}, {m}), "float32"),
+    B: T.Buffer(({n}, {m}), "float32"),
+    C: T.Buffer(({n}, {m}), "float32"),
+    D: T.Buffer(({n}, {m}), "float32"),
+):
+    for i, j in T.grid({n}, {m}):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid({n}, {m}):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid({n}, {m}):
+        with T.sblock("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj] + C[vi, vj]
+"""
+
 TEMPLATES: dict[str, str] = {
     "elementwise": ELEMENTWISE,
     "matmul": MATMUL,
@@ -161,7 +226,10 @@ TEMPLATES: dict[str, str] = {
     "shared_loop": SHARED_LOOP,
     "side_by_side": SIDE_BY_SIDE,
     "guarded": GUARDED,
+    "halo": HALO,
+    "in_place": IN_PLACE,
     "symbolic": SYMBOLIC,
+    "three": THREE,
     "symbolic_sum": SYMBOLIC_SUM,
 }
 

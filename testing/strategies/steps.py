@@ -11,8 +11,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ...errors import ScheduleError
-from ...ir import SBlock
-from ...ir.stmt import SBlockRealize
+from ...ir import SBlock, structural_equal
+from ...ir.stmt import BlockRef, SBlockRealize
 from ...schedule import LoopRV, SBlockRV, Schedule
 
 Draw = Callable[[Any], Any]
@@ -20,7 +20,15 @@ Step = Callable[[Draw, Schedule], None]
 STEPS: dict[str, Step] = {}
 """Steps by the name of the primitive that they call."""
 
-FACTORS = st.sampled_from([1, 2, 3, 4, None, None])
+SIZES = st.sampled_from([1, 2, 3, 4])
+
+
+def factors(draw: Draw, most: int = 3) -> list[int | None]:
+    """Factors or lengths, mostly with one None among them."""
+    found: list[int | None] = list(draw(st.lists(SIZES, min_size=1, max_size=most)))
+    if draw(st.integers(0, 3)):
+        found[draw(st.integers(0, len(found) - 1))] = None
+    return found
 
 
 def step(function: Step) -> Step:
@@ -29,14 +37,24 @@ def step(function: Step) -> Step:
     return function
 
 
+def named_blocks(sch: Schedule) -> list[tuple[str, BlockRef]]:
+    """The blocks whose name is theirs alone, the root left out."""
+    found: dict[str, list[BlockRef]] = {}
+    for one, place in sch.state.places.items():
+        if isinstance(place.node, SBlockRealize) and isinstance(one, BlockRef) and place.parent is not None:
+            found.setdefault(place.node.block.name_hint, []).append(one)
+    return [(name, refs[0]) for name, refs in sorted(found.items()) if len(refs) == 1]
+
+
 def any_block(draw: Draw, sch: Schedule) -> SBlockRV:
-    """A block of the module, found by name (so that the trace knows it); not the root."""
-    names = [
-        p.node.block.name_hint
-        for p in sch.state.places.values()
-        if isinstance(p.node, SBlockRealize) and p.parent is not None
-    ]
-    block = sch.get_sblock(draw(st.sampled_from(sorted(set(names)))))
+    """A block of the module, found by name (so that the trace knows it); not the root.
+
+    Raises ScheduleError where all names are shared.
+    """
+    names = [name for name, _ in named_blocks(sch)]
+    if not names:
+        raise ScheduleError("no block has a name of its own")
+    block = sch.get_sblock(draw(st.sampled_from(names)))
     assert isinstance(block, SBlockRV)
     return block
 
@@ -65,8 +83,16 @@ def block_of(sch: Schedule, block: SBlockRV) -> SBlock:
 
 @step
 def _split(draw: Draw, sch: Schedule) -> None:
-    factors = draw(st.lists(FACTORS, min_size=1, max_size=3))
-    sch.split(any_loop(draw, sch), factors, preserve_unit_iters=draw(st.booleans()))
+    keep = draw(st.booleans())
+    sch.split(any_loop(draw, sch), factors(draw), preserve_unit_iters=keep)
+
+
+@step
+def _split_without_predicate(draw: Draw, sch: Schedule) -> None:
+    loop = any_loop(draw, sch)
+    extent = sch.get(loop).extent
+    inner = draw(st.sampled_from([d for d in (1, 2, 3, 4) if getattr(extent, "value", 1) % d == 0]))
+    sch.split(loop, [None, inner], disable_predication=True)
 
 
 @step
@@ -97,12 +123,23 @@ def _add_unit_loop(draw: Draw, sch: Schedule) -> None:
 
 @step
 def _loop_partition(draw: Draw, sch: Schedule) -> None:
-    sch.loop_partition(any_loop(draw, sch), draw(st.lists(FACTORS, min_size=1, max_size=2)))
+    sch.loop_partition(any_loop(draw, sch), factors(draw, 2), preserve_unit_iters=draw(st.booleans()))
 
 
 @step
 def _merge(draw: Draw, sch: Schedule) -> None:
-    sch.merge(any_loop(draw, sch), any_loop(draw, sch))
+    nests = [(name, sch.state.loops(ref)) for name, ref in named_blocks(sch)]
+    pairs = [
+        (a, b, depth)
+        for a, outer in nests
+        for b, other in nests
+        for depth, (x, y) in enumerate(zip(outer, other))
+        if x is not y and not x.annotations and not y.annotations and structural_equal(x.extent, y.extent)
+    ]
+    if not pairs:
+        raise ScheduleError("there are no two loops alike")
+    first, second, depth = draw(st.sampled_from(pairs))
+    sch.merge(sch.get_loops(first)[depth], sch.get_loops(second)[depth])
 
 
 @step
@@ -133,8 +170,16 @@ def _annotate(draw: Draw, sch: Schedule) -> None:
 
 @step
 def _unannotate(draw: Draw, sch: Schedule) -> None:
-    block = any_block(draw, sch)
-    sch.unannotate(draw(st.sampled_from([block, *sch.get_loops(block)])), "note")
+    noted = [
+        (name, depth)
+        for name, ref in named_blocks(sch)
+        for depth, node in enumerate([sch.state.block(ref), *sch.state.loops(ref)])
+        if "note" in node.annotations
+    ]
+    if not noted:
+        raise ScheduleError("nothing is annotated")
+    name, depth = draw(st.sampled_from(noted))
+    sch.unannotate(sch.get_loops(name)[depth - 1] if depth else sch.get_sblock(name), "note")
 
 
 @step

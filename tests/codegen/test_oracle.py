@@ -629,11 +629,11 @@ def test_assumptions_and_undefined_variables() -> None:
     ("args", "error", "words"),
     [
         ((0, 1), ArgumentTypeError, "misses `C`"),
-        ((0, 1, 2, 3), ArgumentTypeError, "takes 3 arguments, 4 were given"),
-        ((0, 1, "wide"), ArgumentTypeError, "dtype `float64`, expected `float32`"),
-        ((0, 1, "flat"), ArgumentValueError, "1 dimensions, expected 2"),
-        ((0, 1, "long"), ArgumentValueError, r"shape\[0\] = 3, expected 2"),
-        ((0, 1, "none"), ArgumentTypeError, "is a NoneType, expected an array"),
+        ((0, 1, 2, 3), ArgumentTypeError, "takes 3 arguments but 4 were given"),
+        ((0, 1, "wide"), ArgumentTypeError, "must have dtype `float32`, not `float64`"),
+        ((0, 1, "flat"), ArgumentValueError, "must have 2 dimensions, not 1"),
+        ((0, 1, "long"), ArgumentValueError, r"must have shape\[0\] 2 \(`n`\), not 3"),
+        ((0, 1, "none"), ArgumentTypeError, "must be an array, not a NoneType"),
         ((0, 1, "frozen"), ArgumentValueError, "read-only"),
     ],
 )
@@ -656,7 +656,7 @@ def test_keywords_and_scalars() -> None:
     one = np.ones((1, 1), "float32")
     with pytest.raises(ArgumentTypeError, match="no parameter `c`"):
         matmul().interpret(one, one, c=one)
-    with pytest.raises(ArgumentTypeError, match="`A` is given twice"):
+    with pytest.raises(ArgumentTypeError, match="two values for `A`"):
         matmul().interpret(one, one, A=one)
     n, x, b = Var("n", "int8"), Var("x", "float32"), Var("b", "bool")
     func = kernel([n, x, b], Return(ir.Tuple([n, x, b])), ret=ir.TupleType([n.ty, x.ty, b.ty]))

@@ -114,8 +114,8 @@ A, B, C = arrays()
 FAULTS: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str, str]] = [
     ("too few", (A, B), {}, ArgumentTypeError, "argument-count", "`add` misses `C`"),
     ("too many", (A, B, C, C), {}, ArgumentTypeError, "argument-count", "takes 3 arguments but 4 were given"),
-    ("unknown keyword", (A, B, C), {"D": C}, ArgumentTypeError, "argument-count", "no parameter `D`"),
-    ("twice", (A, B, C), {"A": C}, ArgumentTypeError, "argument-count", "two values for `A`"),
+    ("unknown keyword", (A, B, C), {"D": C}, ArgumentTypeError, "argument-name", "no parameter `D`"),
+    ("twice", (A, B, C), {"A": C}, ArgumentTypeError, "argument-name", "two values for `A`"),
     (
         "dtype",
         (A, B.astype("f8"), C),
@@ -170,7 +170,7 @@ def test_faulty_arguments_are_named(
     with pytest.raises(kind, match=text) as caught:
         add(*args, **kwargs)
     assert caught.value.code == code
-    if code != "argument-count":
+    if code not in ("argument-count", "argument-name"):
         assert "add(A: float32[16], B: float32[16], C: float32[16])" in str(caught.value)
 
 
@@ -402,7 +402,7 @@ def test_other_arrays(add: Callable[..., Any]) -> None:
         def __dlpack_device__(self) -> tuple[int, int]:
             return self.x.__dlpack_device__()
 
-    with pytest.raises(ArgumentValueError, match="lies on device 2:0") as caught:
+    with pytest.raises(ArgumentValueError, match="lies on `cuda:0`") as caught:
         add(a, b, OnGpu())
     assert caught.value.code == "argument-device"
     out2 = np.zeros(16, np.float32)

@@ -110,6 +110,17 @@ def test_equal_programs_hash_equal(programs, data):
         assert structural_hash(one) != structural_hash(two)
 
 
+def test_symbols_of_different_buffers_are_told_apart():
+    """Compiled code is found by the hash, so one size must never pass for another."""
+    n, m = Var("n", "int32"), Var("m", "int32")
+    a, b = (Var("A", BufferType("float32", (size,))) for size in (n, m))
+    out = Var("o", "int32")
+    one = PrimFunc([a, b, out], Evaluate(Add(n, out)))
+    two = PrimFunc([a, b, out], Evaluate(Add(m, out)))
+    assert not structural_equal(one, two)
+    assert structural_hash(one) != structural_hash(two)
+
+
 @given(st.floats(), st.floats())
 def test_floats_are_compared_by_value_and_sign(x, y):
     a, b = FloatImm("float64", x), FloatImm("float64", y)

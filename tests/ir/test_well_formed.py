@@ -91,19 +91,19 @@ STORE = BufferStore(A, ONE, (0,))
 BREAK = Call("tirx.break_loop", [], "void")
 
 FAULTS = {
-    "a free variable": (func(Evaluate(N)), ["undefined-variable"]),
-    "a free buffer": (func(STORE), ["undefined-buffer"]),
-    "a loop variable after its loop": (func(loop(Evaluate(I), var=I), Evaluate(I)), ["undefined-variable"]),
-    "a loop variable in its own extent": (func(loop(Evaluate(0), var=I, extent=I)), ["undefined-variable"]),
+    "a free variable": (func(Evaluate(N)), ["undefined-name"]),
+    "a free buffer": (func(STORE), ["undefined-name"]),
+    "a loop variable after its loop": (func(loop(Evaluate(I), var=I), Evaluate(I)), ["undefined-name"]),
+    "a loop variable in its own extent": (func(loop(Evaluate(0), var=I, extent=I)), ["undefined-name"]),
     "a binding after its sequence": (
         func(loop(SeqStmt([Bind(X, 1), Evaluate(X)])), Evaluate(X)),
-        ["undefined-variable"],
+        ["undefined-name"],
     ),
-    "a binding that uses itself": (func(Bind(X, Add(X, X)), Evaluate(0)), ["undefined-variable"]),
-    "a binding before its definition": (func(Evaluate(X), Bind(X, 1)), ["undefined-variable"]),
-    "a let outside its body": (func(Evaluate(Add(Let(X, 1, X), X))), ["undefined-variable"]),
-    "a buffer used before it is allocated": (func(STORE, AllocBuffer(A)), ["undefined-buffer"]),
-    "a symbol in an allocation": (func(AllocBuffer(buffer("A", (N,)))), ["undefined-variable"]),
+    "a binding that uses itself": (func(Bind(X, Add(X, X)), Evaluate(0)), ["undefined-name"]),
+    "a binding before its definition": (func(Evaluate(X), Bind(X, 1)), ["undefined-name"]),
+    "a let outside its body": (func(Evaluate(Add(Let(X, 1, X), X))), ["undefined-name"]),
+    "a buffer used before it is allocated": (func(STORE, AllocBuffer(A)), ["undefined-name"]),
+    "a symbol in an allocation": (func(AllocBuffer(buffer("A", (N,)))), ["undefined-name"]),
     "a loop variable twice": (
         func(loop(STORE, var=I), loop(STORE, var=I), params=[A]),
         ["duplicate-definition"],
@@ -124,14 +124,14 @@ FAULTS = {
     "a value from a void function": (func(Return(1)), ["return-type"]),
     "no value": (func(Return(), ret="int32"), ["return-type"]),
     "a value of another type": (func(Return(ONE), ret="int32"), ["return-type"]),
-    "a store of another type": (func(BufferStore(A, IntImm("int32", 1), (0,)), params=[A]), ["store-type"]),
+    "a store of another type": (func(BufferStore(A, IntImm("int32", 1), (0,)), params=[A]), ["type-mismatch"]),
     "a float index": (func(BufferStore(A, ONE, (ONE,)), params=[A]), ["index-type"]),
     "a float index of a load": (func(Evaluate(BufferLoad(A, (ONE,))), params=[A]), ["index-type"]),
-    "a binding of another type": (func(Bind(X, ONE), Evaluate(0)), ["bind-type"]),
-    "a let of another type": (func(Evaluate(Let(X, ONE, X))), ["bind-type"]),
-    "a loop over a float": (func(loop(Evaluate(0), var=Var("f", "float32"))), ["loop-type"]),
-    "an extent of another type": (func(loop(Evaluate(0), extent=IntImm("int64", 4))), ["loop-type"]),
-    "an assertion of a number": (func(AssertStmt("ValueError", IntImm("int32", 1))), ["assert-condition"]),
+    "a binding of another type": (func(Bind(X, ONE), Evaluate(0)), ["type-mismatch"]),
+    "a let of another type": (func(Evaluate(Let(X, ONE, X))), ["type-mismatch"]),
+    "a loop over a float": (func(loop(Evaluate(0), var=Var("f", "float32"))), ["loop-dtype"]),
+    "an extent of another type": (func(loop(Evaluate(0), extent=IntImm("int64", 4))), ["type-mismatch"]),
+    "an assertion of a number": (func(AssertStmt("ValueError", IntImm("int32", 1))), ["condition-type"]),
     "data that is no pointer": (func(DeclBuffer(A, IntImm("int32", 1)), STORE), ["buffer-data"]),
     "a loop variable in a block with axes": (
         func(loop(block(BufferStore(A, ONE, (I,)), [V], [I]), var=I), params=[A]),
@@ -157,7 +157,7 @@ FAULTS = {
     ),
     "an axis in the values of its own block": (
         func(loop(block(Evaluate(0), [V, X], [I, V]), var=I)),
-        ["undefined-variable"],
+        ["undefined-name"],
     ),
     "a float axis value": (func(block(Evaluate(0), [V], [ONE])), ["block-binding"]),
     "a float axis": (func(block(Evaluate(0), [Var("v", "float32")], [0])), ["block-axis"]),
@@ -219,7 +219,7 @@ def test_a_thread_axis_may_be_launched_again():
     launches = [AttrStmt(tx, "thread_extent", 4, Evaluate(tx.var)) for _ in range(2)]
     nested = AttrStmt(tx, "thread_extent", 4, launches[0])
     assert check_well_formed(func(*launches)) == [] and check_well_formed(func(nested)) == []
-    assert codes(func(launches[0], Evaluate(tx.var))) == ["undefined-variable"]
+    assert codes(func(launches[0], Evaluate(tx.var))) == ["undefined-name"]
 
 
 def caller(*args, name="g"):
@@ -265,14 +265,14 @@ def test_a_loop_variable_in_a_block_tells_the_block():
 
 def test_every_fault_is_reported_once():
     uses = [Evaluate(N) for _ in range(10)]
-    assert codes(func(*uses, Evaluate(X))) == ["undefined-variable", "undefined-variable"]
+    assert codes(func(*uses, Evaluate(X))) == ["undefined-name", "undefined-name"]
 
 
 def test_the_assertion_carries_every_finding():
     assert_well_formed(func(Evaluate(0)))
     with pytest.raises(IRError) as caught:
         assert_well_formed(func(Evaluate(N), Break()))
-    assert [d.code for d in caught.value.diagnostics] == ["undefined-variable", "break-placement"]
+    assert [d.code for d in caught.value.diagnostics] == ["undefined-name", "break-placement"]
 
 
 def test_only_programs_are_checked():

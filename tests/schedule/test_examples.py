@@ -34,7 +34,7 @@ def parts_of(doc: str) -> dict[str, str]:
 
 def program(body: str, buffers: str, like: str) -> object:
     if not buffers:
-        ranks = {n: 1 for n in "AB"}
+        ranks = dict.fromkeys("AB", 1)
         for name, index in re.findall(r"\b([A-D])\[([^\]]*)\]", like):
             ranks[name] = index.count(",") + 1
         alloc = set(re.findall(r"\b(\w+) = T\.sblock_alloc_buffer", like))

@@ -92,21 +92,21 @@ class _Views(Rewriter):
         lead = len(source.region) - len(view.shape)
         if view.dtype is not source.buffer.dtype:
             raise refuse(
-                "view-dtype",
+                "match-buffer",
                 f"the view `{match.buffer.name}` has dtype `{view.dtype}`, "
                 f"`{source.buffer.name}` has `{source.buffer.dtype}`",
                 match,
             )
         if lead < 0:
             raise refuse(
-                "view-shape",
+                "match-buffer",
                 f"the view `{match.buffer.name}` of `{source.buffer.name}` has more dimensions than that",
                 match,
             )
         for r in source.region[:lead]:
             if not self.ana.can_prove_equal(r.extent, const(1, r.extent.dtype)):
                 raise refuse(
-                    "view-shape",
+                    "match-buffer",
                     f"the view `{match.buffer.name}` leaves out a dimension of `{source.buffer.name}` "
                     "that is longer than 1",
                     match,

@@ -52,8 +52,7 @@ class _Unroll(Rewriter):
         loop = self.visit_fields(loop)
         wanted = loop.kind is ForKind.UNROLLED and self.explicit
         if loop.kind is ForKind.SERIAL and isinstance(loop.extent, IntImm):
-            extent = loop.extent.value
-            wanted = extent <= self.auto_extent or extent * _steps(loop) <= self.auto_step
+            wanted = self._few(loop, loop.extent.value)
         if loop.kind is not ForKind.UNROLLED and not wanted:
             return loop
         if (
@@ -73,6 +72,12 @@ class _Unroll(Rewriter):
             value = plus(loop.min, const(k, loop.loop_var.dtype))
             copies.append(copy_body(loop.body, loop.loop_var, value, fresh=k > 0))
         return seq(copies)
+
+    def _few(self, loop: For, extent: int) -> bool:
+        """Whether the settings ask to write out this serial loop."""
+        if extent <= self.auto_extent:
+            return True
+        return self.auto_step > 0 and extent * max(_steps(loop), 1) <= self.auto_step
 
 
 def _steps(loop: For) -> int:

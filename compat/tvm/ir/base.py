@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .... import te
 from ....errors import Diagnostic, IRError
 from ....errors import Span as _Span
 from ....ir import from_json, structural_hash, to_json
@@ -75,7 +76,9 @@ def _shown(value: Any, path: AccessPath) -> str:
 
 
 def save_json(node: Any) -> str:
-    """The node as JSON text (ours: the peer's does not read it)."""
+    """The node, tensor or operation as JSON text (ours: the peer's does not read it)."""
+    if isinstance(node, te.Tensor | te.Operation):
+        return te.save_json(node)
     return to_json(plain(node))
 
 
@@ -84,6 +87,8 @@ def load_json(json_str: str) -> Any:
     from .attrs import DictAttrs
 
     found = from_json(json_str)
+    if te.is_encoded(found):
+        return te.decode(found)
     return DictAttrs(found) if type(found) is Attrs else found
 
 

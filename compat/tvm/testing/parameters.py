@@ -22,7 +22,8 @@ def parameter(*values: Any, ids: Any = None, by_dict: Mapping[str, Any] | None =
         ids, values = zip(*by_dict.items()) if by_dict else ((), ())
 
     @pytest.fixture(params=values, ids=list(ids) if ids is not None else _id)
-    def as_fixture(request: Any) -> Any:
+    def as_fixture(*instance: Any, request: Any) -> Any:
+        # in a class it is a method, elsewhere a function: an instance is passed or not
         return request.param
 
     return as_fixture
@@ -34,7 +35,7 @@ def parameters(*value_sets: Any, ids: Any = None) -> tuple[Any, ...]:
 
     def place(i: int) -> Any:
         @pytest.fixture(params=[values[i] for values in value_sets], ids=ids)
-        def as_fixture(request: Any) -> Any:
+        def as_fixture(*instance: Any, request: Any) -> Any:
             return request.param
 
         return as_fixture

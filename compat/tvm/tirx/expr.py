@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import ir
+from .... import ir, te
 from ....ir import CommReducer, Effect, Expr, StringImm, Var
 from ...adapters import adapts, lacking
 from ..ir.expr import BufferLoad, BufferRegion, Call, Range
@@ -30,6 +30,19 @@ def Reduce(
     return ir.Reduce(combiner, values, tuple(rdom), ir.as_expr(condition), value_index, start)
 
 
+class EqualOp:
+    """A comparison by `==` that waits to become a node. There is none here: `==` builds the node at once."""
+
+
+class NotEqualOp:
+    """The same for `!=`."""
+
+
+def ProducerLoad(producer: Any, indices: Any, span: Any = None) -> Any:
+    """The element of a tensor at these indices."""
+    return te.ProducerLoad(producer, tuple(indices))
+
+
 __getattr__ = lacking("tvm.tirx.expr")
 
 __all__ = [
@@ -39,8 +52,11 @@ __all__ = [
     "Call",
     "CallEffectKind",
     "CommReducer",
+    "EqualOp",
     "Expr",
     "IterVar",
+    "NotEqualOp",
+    "ProducerLoad",
     "Range",
     "Reduce",
     "StringImm",

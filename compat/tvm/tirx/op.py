@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .... import ir
+from .... import ir, te
 from ....dtype import DType
-from ....errors import Diagnostic, DTypeError, UnsupportedError
+from ....errors import Diagnostic, DTypeError
 from ....ir import intrin
 from ...adapters import lacking
 
@@ -25,13 +25,11 @@ def convert(expr: Any) -> Any:
 def _pairwise(name: str, two: Callable[..., Any]) -> Callable[..., Any]:
     def either(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *args: Any) -> Any:
         if axis is None or isinstance(axis, ir.IterVar | list | tuple):
-            raise UnsupportedError(
-                Diagnostic("unsupported", f"`tirx.{name}` over axes belongs to tensor expressions (te)")
-            )
+            return getattr(te, name)(expr, axis, where, init, *args)
         return two(expr, axis)
 
     either.__name__ = name
-    either.__doc__ = f"The {name}imum of two values."
+    either.__doc__ = f"The {name}imum of two values, or of an expression over axes."
     return either
 
 
@@ -89,6 +87,7 @@ _TABLE: Final[dict[str, Callable[..., Any]]] = {
     "bitwise_not": ir.bitwise_not,
     "bitwise_or": ir.bitwise_or,
     "bitwise_xor": ir.bitwise_xor,
+    "comm_reducer": te.comm_reducer,
     "call_intrin": ir.call_intrin,
     "ceildiv": ir.ceildiv,
     "const": const,
@@ -111,6 +110,7 @@ _TABLE: Final[dict[str, Callable[..., Any]]] = {
     "shift_left": ir.shift_left,
     "shift_right": ir.shift_right,
     "subtract": ir.sub,
+    "sum": te.sum,
     "trace": trace,
     "truncdiv": ir.truncdiv,
     "truncmod": ir.truncmod,

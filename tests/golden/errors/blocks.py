@@ -22,7 +22,7 @@ def blocks(A: T.Buffer((8,), "float32"), n: T.int32):
             vb = T.axis.remap("S", [i + 1])  # error: axis-remap
             vc = T.axis.remap("SS", [i])  # error: axis-remap
             vd = T.axis.spatial(8, i)
-            vd = T.axis.spatial(8, i)  # error: redefined
+            vd = T.axis.spatial(8, i)  # error: immutable
             T.reads(n)  # error: region
             A[vd] = 1.0
     with A:  # error: with-frame

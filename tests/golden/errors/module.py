@@ -2,7 +2,7 @@
 class Module:
     I.module_attrs({"a": 1})
     I.module_attrs({"a": 2})  # error: duplicate-declaration
-    x.y = 3  # error: unsupported-statement
+    x.y = 3  # error: unsupported-syntax
 
     def plain(A: T.Buffer((8,), "float32")):  # error: undecorated
         A[0] = 1.0

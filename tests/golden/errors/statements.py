@@ -1,7 +1,7 @@
 @T.prim_func
 def statements(A: T.Buffer((8,), "float32")):
-    import math  # error: unsupported-statement
-    class C:  # error: unsupported-statement
+    import math  # error: unsupported-syntax
+    class C:  # error: unsupported-syntax
         pass
     def helper():  # error: undecorated
         pass

@@ -1,0 +1,243 @@
+"""Region cover: whether what a block reads has all been written by blocks before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..arith import Analyzer
+from ..arith.intset import EVERYTHING, IntervalSet, eval_set
+from ..arith.iter_map import detect_iter_map
+from ..arith.region import estimate_region_strict_bound
+from ..equal import structural_equal
+from ..expr import GE, LE, And, BufferRegion, Expr, IntImm, IterVar, Max, Min, Range, Var, const
+from ..operators import add, mul, sub
+from ..stmt import BlockRef, For
+from ..types import BufferType
+from ..visitor import substitute, walk
+from .blocks import BlockScope, ChildBlock
+
+
+class Extent(NamedTuple):
+    """The integers from `low` up to, but not including, `end`."""
+
+    low: Expr
+    end: Expr
+
+
+Box = tuple[Extent, ...]
+
+
+def region_cover_reason(scope: BlockScope, ref: BlockRef) -> str | None:
+    """Why what a block reads is not all written by blocks before it, in the loops that they share."""
+    child = scope.children[ref]
+    at = scope.order[ref]
+    for region in child.block.reads:
+        writers = [w for w in scope.writers.get(region.buffer, ()) if w is not ref]
+        if not writers:
+            continue
+        before = [scope.children[w] for w in writers if scope.order[w] < at]
+        if not before or not covers(child, region, before):
+            return f"block `{child.block.name_hint}` may read parts of `{region.buffer.name}` not yet written"
+    return None
+
+
+def covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]) -> bool:
+    """Whether the producers write all of a region that a block reads, before it does.
+
+    Of buffers that threads share, what all threads of the block of threads write counts.
+    """
+    common = min([shared_loops(child.loops, p.loops) for p in before])
+    outer = [lp for lp in child.loops[:common] if not _threads_share(lp, region.buffer)]
+    ana = Analyzer()
+    for lp in outer:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    read = relaxed_region(child, region, outer, ana)
+    known = conditions(child.realize.predicate)
+    boxes: list[Box] = []
+    for producer in before:
+        for written in producer.block.writes:
+            if written.buffer is region.buffer:
+                box = written_box(producer, written, outer, known)
+                if box is not None:
+                    boxes.append(box)
+    return any(_holds(ana, box, read, region.buffer) for box in _joined(ana, boxes))
+
+
+def _threads_share(loop: For, buffer: Var) -> bool:
+    """Whether the loop runs on threads that synchronise before they read the buffer."""
+    tag = "" if loop.thread_binding is None else loop.thread_binding.thread_tag
+    scope = buffer.ty.storage_scope if isinstance(buffer.ty, BufferType) else ""
+    if scope.startswith("shared"):
+        return tag.startswith(("threadIdx", "vthread"))
+    return scope.startswith("warp") and tag == "threadIdx.x"
+
+
+def _holds(ana: Analyzer, box: Box, read: Sequence[IntervalSet], buffer: Var) -> bool:
+    """Whether the box holds the region read; nothing outside the buffer is ever read."""
+    shape = buffer.ty.shape if isinstance(buffer.ty, BufferType) else ()
+    for size, w, r in zip(shape, box, read):
+        zero = const(0, w.low.dtype)
+        if not (is_const(w.low, 0) or (r.min is not None and _less(ana, w.low, r.min))):
+            if r.min is None or r.min.ty is not zero.ty or not _less(ana, w.low, Max(r.min, zero)):
+                return False
+        if _less(ana, size, w.end):
+            continue
+        if r.max is None or not _less(ana, add(r.max, 1), w.end):
+            if r.max is None or r.max.ty is not size.ty or not _less(ana, Min(add(r.max, 1), size), w.end):
+                return False
+    return True
+
+
+def _less(ana: Analyzer, a: Expr, b: Expr) -> bool:
+    """Whether a <= b for certain."""
+    return a.ty is b.ty and ana.can_prove(LE(a, b))
+
+
+def _joined(ana: Analyzer, boxes: list[Box]) -> list[Box]:
+    """The boxes, and those that two of them make together where they adjoin."""
+    found = list(boxes)
+    for a in boxes:
+        total = a
+        for b in boxes:
+            made = _union(ana, total, b) if b is not total else None
+            total = total if made is None else made
+        if total is not a:
+            found.append(total)
+    return found
+
+
+def _union(ana: Analyzer, a: Box, b: Box) -> Box | None:
+    """The box that two boxes fill: equal but in one dimension, where they meet."""
+    differing = [k for k, (x, y) in enumerate(zip(a, b)) if not _same(ana, x, y)]
+    if len(differing) != 1:
+        return None
+    k = differing[0]
+    low, high = a[k], b[k]
+    if not (
+        _less(ana, low.low, high.low) and _less(ana, high.low, low.end) and _less(ana, low.end, high.end)
+    ):
+        return None
+    return (*a[:k], Extent(low.low, high.end), *a[k + 1 :])
+
+
+def _same(ana: Analyzer, a: Extent, b: Extent) -> bool:
+    return ana.can_prove_equal(a.low, b.low) and ana.can_prove_equal(a.end, b.end)
+
+
+def written_box(
+    child: ChildBlock, region: BufferRegion, outer: int | Sequence[For], known: Sequence[Expr] = ()
+) -> Box | None:
+    """A box of which a block writes every cell in the iterations of its loops but the outer ones.
+
+    `outer` are those loops, or how many of the outermost.
+
+    The ends mention variables from outside those loops only.  `known` are conditions that hold.
+    None where no such box is found: the cells do not fill one, or a guard is in the way.
+    """
+    inner = inner_loops(child, outer)
+    iters = {lp.loop_var: Range(lp.min, lp.extent) for lp in inner}
+    guard = [c for c in conditions(child.realize.predicate) if not any(structural_equal(c, k) for k in known)]
+    for c in guard:
+        if not mentions(c, iters):
+            return None
+    mapping = {axis.var: value for axis, value in zip(child.block.iter_vars, child.realize.iter_values)}
+    lows = [substitute(r.min, mapping) for r in region.region]
+    predicate: Expr | bool = True
+    for c in guard:
+        predicate = c if predicate is True else And(predicate, c)
+    found = detect_iter_map(lows, iters, predicate)
+    if lows and not found.indices:
+        widths = [substitute(r.extent, mapping) for r in region.region]
+        sets = estimate_region_strict_bound([Range(m, e) for m, e in zip(lows, widths)], iters, predicate)
+        if sets is None:
+            return None
+        return tuple([Extent(s.min, add(s.max, 1)) for s in sets if s.min is not None and s.max is not None])
+    box: list[Extent] = []
+    for total, r in zip(found.indices, region.region):
+        width = substitute(r.extent, mapping)
+        if mentions(width, iters) or len(total.args) > 1:
+            return None
+        low, end = total.base, add(total.base, width)
+        for part in total.args:
+            dense = is_const(part.scale, 1) or _const_less(part.scale, width)
+            if not dense:
+                return None
+            end = add(add(total.base, mul(sub(part.extent, 1), part.scale)), width)
+        box.append(Extent(low, end))
+    return tuple(box)
+
+
+def inner_loops(child: ChildBlock, outer: int | Sequence[For]) -> list[For]:
+    """The loops of a block but the outer ones: given ones, or so many of the outermost."""
+    if isinstance(outer, int):
+        return list(child.loops[outer:])
+    return [lp for lp in child.loops if not any(lp is o for o in outer)]
+
+
+def _const_less(a: Expr, b: Expr) -> bool:
+    return isinstance(a, IntImm) and isinstance(b, IntImm) and 0 < a.value <= b.value
+
+
+def conditions(e: Expr) -> list[Expr]:
+    """The conditions that a condition joins by `and`; none for true."""
+    if isinstance(e, And):
+        return conditions(e.a) + conditions(e.b)
+    return [] if isinstance(e, IntImm) and e.value else [e]
+
+
+def mentions(e: Expr, variables: Iterable[Var]) -> bool:
+    """Whether the expression mentions one of the variables."""
+    wanted = set(variables)
+    for n in walk(e):
+        if isinstance(n, Var) and n in wanted:
+            return True
+    return False
+
+
+def is_const(e: Expr | None, value: int) -> bool:
+    """Whether this is the integer constant."""
+    return isinstance(e, IntImm) and e.value == value
+
+
+def shared_loops(a: Sequence[For], b: Sequence[For]) -> int:
+    """How many outermost loops the two have in common."""
+    count = 0
+    for x, y in zip(a, b):
+        if x is not y:
+            break
+        count += 1
+    return count
+
+
+def relaxed_region(
+    child: ChildBlock, region: BufferRegion, outer: int | Sequence[For], ana: Analyzer | None = None
+) -> list[IntervalSet]:
+    """What a block accesses by this region in all iterations of its loops but the outer ones.
+
+    The ends mention variables from outside those loops only; the block's predicate is not used.
+    """
+    ana = ana or Analyzer()
+    domain: dict[Var, IntervalSet] = {}
+    for lp in inner_loops(child, outer):
+        low = eval_set(lp.min, domain, ana)
+        high = eval_set(sub(add(lp.min, lp.extent), 1), domain, ana)
+        domain[lp.loop_var] = IntervalSet(low.min, high.max)
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        domain[axis.var] = _within(eval_set(value, domain, ana), axis, ana)
+    box: list[IntervalSet] = []
+    for r in region.region:
+        first = eval_set(r.min, domain, ana)
+        last = first if is_const(r.extent, 1) else eval_set(sub(add(r.min, r.extent), 1), domain, ana)
+        box.append(IntervalSet(first.min, last.max))
+    return box
+
+
+def _within(values: IntervalSet, axis: IterVar, ana: Analyzer) -> IntervalSet:
+    """The values of an axis, cut to its domain: a guarded block runs only there."""
+    if axis.dom is None or values is EVERYTHING or values.max is None:
+        return values
+    end = ana.simplify(sub(add(axis.dom.min, axis.dom.extent), 1))
+    if values.max.ty is end.ty and ana.can_prove(GE(values.max, end)):
+        return IntervalSet(values.min, end)
+    return values

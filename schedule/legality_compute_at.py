@@ -1,0 +1,193 @@
+"""Legality of computing a block under another loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..ir import GE, LT, And, BufferRegion, Expr, For, ForKind, Range, Stmt, Var, const
+from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
+from ..ir.analysis.cover import conditions, relaxed_region, written_box
+from ..ir.arith import Analyzer
+from ..ir.arith.intset import IntervalSet
+from ..ir.arith.iter_map import detect_iter_map
+from ..ir.stmt import BlockRef, SBlockRealize
+from ..ir.types import BufferType
+from .legality import affine_binding, complete_or_reduction, stage_pipeline, uses_vars, writes_once
+from .moves import partial_reduction_reason
+from .refusal import Reason
+from .state import State, block_ref
+
+
+def place_reason(state: State, block: BlockRef, loop: For) -> Reason | None:
+    """The loop stands in the block's scope and not around it; the scope is a stage pipeline.
+
+    The block is complete or a reduction.
+    """
+    name = state.block(block).name_hint
+    root = state.scope_root(block)
+    if state.scope_root(loop.loop_var) is not root:
+        text = f"block `{name}` and loop `{loop.loop_var.name}` do not stand in one scope"
+        return Reason("other-scope", text, loop)
+    if any([lp is loop for lp in state.loops(block)]):
+        text = f"loop `{loop.loop_var.name}` stands around block `{name}` already"
+        return Reason("loop-is-ancestor", text, loop)
+    why = stage_pipeline(state, block)
+    if why is not None or not state.check:
+        return why
+    return complete_or_reduction(state.scope(root), state.block(block))
+
+
+def all_below_reason(
+    scope: BlockScope, ref: BlockRef, others: Sequence[BlockRef], below: Sequence[BlockRef], what: str
+) -> Reason | None:
+    """All producers or consumers of a block stand below the loop, and there is one."""
+    name = scope.children[ref].block.name_hint
+    if not others:
+        return Reason(f"no-{what}", f"block `{name}` has no {what} in its scope", scope.children[ref].block)
+    for other in others:
+        if not any([other is b for b in below]):
+            block = scope.children[other].block
+            text = f"{what} `{block.name_hint}` of block `{name}` does not stand below the loop"
+            return Reason(f"{what}-elsewhere", text, block)
+    return None
+
+
+def carried_predicate_reason(child: ChildBlock) -> Reason | None:
+    """The block's predicate says no more than that its axes keep to their domains."""
+    ana = Analyzer()
+    for lp in child.loops:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    inside: Expr = const(1, "bool")
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if axis.dom is not None:
+            inside = And(inside, GE(value, axis.dom.min))
+            inside = And(inside, LT(value, axis.dom.min + axis.dom.extent))
+    with ana.assume(inside):
+        for part in conditions(child.realize.predicate):
+            if not ana.can_prove(part):
+                name = child.block.name_hint
+                text = f"block `{name}` has a predicate that is more than the domain of its axes"
+                return Reason("block-predicate", text, child.realize)
+    return None
+
+
+def produced_boxes(
+    scope: BlockScope, child: ChildBlock, producers: Sequence[BlockRef], loops: Sequence[For]
+) -> tuple[dict[Var, list[IntervalSet]], Reason | None]:
+    """What one iteration of the innermost of these loops has written for a consumer, buffer by buffer.
+
+    A Reason where the producers do not fill boxes, or where sums are not yet complete.
+    """
+    boxes: dict[Var, list[IntervalSet]] = {}
+    ana = Analyzer()
+    for lp in loops:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    read = {r.buffer for r in child.block.reads}
+    for ref in producers:
+        producer = scope.children[ref]
+        why = partial_reduction_reason(producer, loops) or affine_binding(producer.realize, producer.loops)
+        if why is not None:
+            return {}, why
+        for region in producer.block.writes:
+            if region.buffer not in read:
+                continue
+            box = exact_box(producer, region, len(loops), ana)
+            name = producer.block.name_hint
+            if box is None:
+                text = f"what block `{name}` writes of `{region.buffer.name}` in an iteration is not shown to be a box"
+                return {}, Reason("no-box", text, producer.block)
+            old = boxes.get(region.buffer)
+            if old is not None and not _same_box(ana, old, box):
+                text = f"several blocks write different parts of `{region.buffer.name}`"
+                return {}, Reason("no-box", text, producer.block)
+            boxes[region.buffer] = box
+    return boxes, None
+
+
+def exact_box(
+    producer: ChildBlock, region: BufferRegion, outer: int, ana: Analyzer
+) -> list[IntervalSet] | None:
+    """The box of elements that the block writes in its loops but the outer ones; its guards count as true.
+
+    A guarded element that is needed is written in the same iteration of the outer loops, since
+    different iterations write different elements.
+    """
+    if not writes_once(producer.block, region):
+        return None
+    known = conditions(producer.realize.predicate)
+    found = written_box(producer, region, outer, known)
+    if found is None:
+        return None
+    box: list[IntervalSet] = []
+    for extent in found:
+        low = ana.simplify(extent.low)
+        box.append(IntervalSet(low, ana.simplify(extent.end - 1)))
+    return box
+
+
+def _same_box(ana: Analyzer, a: Sequence[IntervalSet], b: Sequence[IntervalSet]) -> bool:
+    for x, y in zip(a, b):
+        assert x.min is not None and x.max is not None and y.min is not None and y.max is not None
+        if not (ana.can_prove_equal(x.min, y.min) and ana.can_prove_equal(x.max, y.max)):
+            return False
+    return True
+
+
+def reads_produced_reason(
+    child: ChildBlock, outer: int, boxes: Mapping[Var, Sequence[IntervalSet]], ana: Analyzer
+) -> Reason | None:
+    """What the block, at its new place, reads has been written in the iteration."""
+    for region in child.block.reads:
+        box = boxes.get(region.buffer)
+        if box is None:
+            continue
+        read = relaxed_region(child, region, outer, ana)
+        shape = region.buffer.ty.shape if isinstance(region.buffer.ty, BufferType) else ()
+        for have, want, size in zip(box, read, shape):
+            assert have.min is not None and have.max is not None
+            low = ana.can_prove(have.min <= 0) or (
+                want.min is not None and ana.can_prove(have.min <= want.min)
+            )
+            high = ana.can_prove(have.max >= size - 1) or (
+                want.max is not None and ana.can_prove(have.max >= want.max)
+            )
+            if not (low and high):
+                text = (
+                    f"block `{child.block.name_hint}` would read parts of `{region.buffer.name}` "
+                    "that are written in other iterations"
+                )
+                return Reason("not-yet-produced", text, child.block)
+    return None
+
+
+def once_reason(realize: SBlockRealize, loops: Sequence[For], partial: bool) -> Reason | None:
+    """A reduction at its new place adds each term once.
+
+    Where each iteration of the loops around runs the whole reduction it may be run again, unless
+    iterations run at the same time.
+    """
+    block = realize.block
+    if not [a for a in block.iter_vars if not is_spatial(a)] and block.init is None:
+        return None
+    serial = True
+    for lp in loops:
+        if lp.kind in (ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.THREAD_BINDING):
+            serial = False
+            if lp.thread_binding is not None and lp.thread_binding.thread_tag.startswith("threadIdx"):
+                continue
+            for axis, value in zip(block.iter_vars, realize.iter_values):
+                if not is_spatial(axis) and uses_vars(value, (lp.loop_var,)):
+                    text = f"loop `{lp.loop_var.name}`, which is not serial, would feed a reduction"
+                    return Reason("loop-feeds-reduction", text, lp)
+    if serial and not partial:
+        return None
+    iters = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
+    if detect_iter_map(realize.iter_values, iters, realize.predicate, "bijective").indices:
+        return None
+    text = f"block `{block.name_hint}` would add terms of its reduction more than once"
+    return Reason("repeated-reduction", text, block)
+
+
+def blocks_below(scope: BlockScope, stmt: Stmt) -> list[BlockRef]:
+    """The blocks of the scope that stand in a statement."""
+    return [block_ref(c.block) for c in scope.below(stmt)]

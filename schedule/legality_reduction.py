@@ -1,0 +1,74 @@
+"""Legality of taking reductions apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir import For, SBlock, Stmt, Var
+from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial, reduction_reason
+from ..ir.analysis.regions import READ, WRITE, touched_buffers
+from ..ir.stmt import BlockRef
+from .legality import uses_vars
+from .refusal import Reason
+from .rewrite import is_const
+
+
+def reduction_block_reason(scope: BlockScope, ref: BlockRef) -> Reason | None:
+    """The block is a reduction block."""
+    why = reduction_reason(scope, ref)
+    return None if why is None else Reason("not-a-reduction", why, scope.children[ref].block)
+
+
+def feeds(child: ChildBlock, loop: For, *, spatial: bool) -> bool:
+    """Whether the loop feeds a data-parallel axis of the block, or one of the others."""
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if is_spatial(axis) == spatial and uses_vars(value, (loop.loop_var,)):
+            return True
+    return False
+
+
+def outer_loops_reason(child: ChildBlock, loop: For) -> Reason | None:
+    """The loop is around the block, and no loop outside of it feeds a reduction axis."""
+    name = child.block.name_hint
+    if not any([lp is loop for lp in child.loops]):
+        text = f"loop `{loop.loop_var.name}` is not one of the loops around block `{name}` in its scope"
+        return Reason("loop-not-around", text, loop)
+    for lp in child.loops:
+        if lp is loop:
+            break
+        if feeds(child, lp, spatial=False):
+            text = f"loop `{lp.loop_var.name}`, outside of `{loop.loop_var.name}`, feeds the reduction of `{name}`"
+            return Reason("reduction-loop-outside", text, lp)
+    return None
+
+
+def repeated_update_reason(child: ChildBlock, loops: Sequence[For]) -> Reason | None:
+    """No loop among these repeats the block for the same values of all axes.
+
+    Such a loop repeats the initialiser too, as long as both are one block.
+    """
+    for lp in loops:
+        if not is_const(lp.extent, 1) and not (feeds(child, lp, spatial=True) or feeds(child, lp, spatial=False)):
+            text = f"loop `{lp.loop_var.name}` repeats block `{child.block.name_hint}` without feeding an axis"
+            return Reason("repeated-reduction", text, lp)
+    return None
+
+
+def init_inputs_reason(block: SBlock, loop: Stmt) -> Reason | None:
+    """What the initialiser reads is not computed in the statement before which it will run."""
+    assert block.init is not None
+    read = {b for b, modes in touched_buffers(block.init).items() if modes & READ}
+    written = {b for b, modes in touched_buffers(loop).items() if modes & WRITE}
+    for buffer in read & written:
+        text = f"the initialiser of block `{block.name_hint}` reads `{buffer.name}`, which the loop computes"
+        return Reason("order-dependence", text, block)
+    return None
+
+
+def dropped_loops_reason(kept: Sequence[For], dropped: Sequence[Var]) -> Reason | None:
+    """The ranges of loops that stay do not depend on loops that go."""
+    for lp in kept:
+        if uses_vars(lp.extent, dropped) or uses_vars(lp.min, dropped):
+            text = f"the range of loop `{lp.loop_var.name}` depends on a loop of the reduction"
+            return Reason("dependent-extent", text, lp)
+    return None

@@ -1,0 +1,132 @@
+"""Putting a block's expression where its result is read."""
+
+from __future__ import annotations
+
+from ...ir import (
+    BufferLoad,
+    BufferStore,
+    Cast,
+    Expr,
+    Let,
+    SBlock,
+    Var,
+    find,
+    renew_definitions,
+    substitute,
+)
+from ...ir.analysis.blocks import BlockScope
+from ...ir.analysis.regions import block_access_regions
+from ...ir.stmt import BlockRef
+from ...ir.visitor import Rewriter
+from ..handles import SBlockRV
+from ..legality_inline import element_loads, inline_block_reason, single_store, store_axes_reason
+from ..moves import (
+    allocated_reason,
+    drop_buffers,
+    mentions,
+    own_axes_reason,
+    remove_leaf,
+    settled_inputs_reason,
+)
+from ..refusal import demand, refuse
+from ..registry import primitive
+from ..state import State, block_ref
+
+
+@primitive()
+def compute_inline(state: State, block: SBlockRV) -> State:
+    """Put the value that a block computes where it is read; the block and its buffer are gone.
+
+    The block's handle and those of loops that held only it are consumed; all others are kept.
+
+    before:
+        C = T.sblock_alloc_buffer((64,))
+        for i in range(64):
+            with T.sblock("C"):
+                vi = T.axis.spatial(64, i)
+                C[vi] = A[vi] * 2.0
+        for i in range(64):
+            with T.sblock("B"):
+                vi = T.axis.spatial(64, i)
+                B[vi] = C[vi] + 1.0
+    steps:
+        sch.compute_inline("C")
+    after:
+        for i in range(64):
+            with T.sblock("B"):
+                vi = T.axis.spatial(64, i)
+                B[vi] = A[vi] * 2.0 + 1.0
+    """
+    ref = block_ref(state.block(block))
+    root = state.scope_root(ref)
+    scope = state.scope(root)
+    child = scope.children[ref]
+    demand(inline_block_reason(scope, ref))
+    demand(allocated_reason(state, child.block, "its result would be lost"))
+    demand(own_axes_reason(child) or settled_inputs_reason(scope, ref))
+    store = single_store(child.block)
+    demand(store_axes_reason(child.block, store))
+    readers = _readers(scope, ref, store.buffer)
+    state = remove_leaf(state, ref)
+    for reader in readers:
+        realize = state.realize(reader)
+        made = Inliner(store)(realize)
+        state = state.replace(realize, made)
+    return drop_buffers(state, root, [store.buffer])
+
+
+def _readers(scope: BlockScope, ref: BlockRef, buffer: Var) -> list[BlockRef]:
+    """The blocks that use the buffer. Raises Refused where one of them does more than load elements."""
+    found: list[BlockRef] = []
+    for other, child in scope.children.items():
+        for lp in child.loops:
+            if mentions_in_range(lp.min, buffer) or mentions_in_range(lp.extent, buffer):
+                text = f"the range of loop `{lp.loop_var.name}` reads `{buffer.name}`"
+                raise refuse("opaque-access", text, lp)
+        if other is not ref and mentions(child.realize, buffer):
+            element_loads(child.realize, buffer)
+            found.append(other)
+    return found
+
+
+def mentions_in_range(e: Expr, buffer: Var) -> bool:
+    """Whether the bound of a loop reads the buffer."""
+    return bool([n for n in find(e, BufferLoad) if n.buffer is buffer])
+
+
+class Inliner(Rewriter):
+    """Replaces loads of the stored buffer by the stored value; signatures of blocks follow."""
+
+    def __init__(self, store: BufferStore) -> None:
+        super().__init__()
+        self.store = store
+        self.binds = bool(find(store.value, Let))
+
+    def visit_BufferLoad(self, e: BufferLoad) -> Expr:
+        made = self.visit_fields(e)
+        if e.buffer is not self.store.buffer:
+            assert isinstance(made, Expr)
+            return made
+        values: dict[Var, Expr] = {}
+        for axis, index in zip(self.store.indices, made.indices):
+            if isinstance(axis, Var):
+                values[axis] = index if index.ty is axis.ty else Cast(axis.ty, index)
+        value = substitute(self.store.value, values)
+        return renew_definitions(value) if self.binds else value
+
+    def visit_SBlock(self, block: SBlock) -> SBlock:
+        bare = block.replace(reads=(), writes=())
+        made = self.visit_fields(bare)
+        if made is bare:
+            return block
+        return fresh_reads(made.replace(writes=block.writes), block)
+
+
+def fresh_reads(block: SBlock, old: SBlock) -> SBlock:
+    """The block with its reads found anew, unless they were declared by hand to stay."""
+    if "explicit_read_region" in old.annotations:
+        return block.replace(reads=old.reads)
+    return block.replace(reads=block_access_regions(block)[0])
+
+
+

@@ -1,0 +1,146 @@
+"""Taking the initialiser of a reduction out of its loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...ir import (
+    EQ,
+    Expr,
+    For,
+    IterVar,
+    SBlock,
+    SBlockRealize,
+    SeqStmt,
+    Stmt,
+    Var,
+    const,
+    renew_definitions,
+    substitute,
+)
+from ...ir.analysis.blocks import ChildBlock, is_spatial
+from ...ir.analysis.regions import block_access_regions
+from ...ir.arith import Analyzer
+from ...ir.visitor import walk
+from ..handles import LoopRV, SBlockRV
+from ..legality_reduction import (
+    dropped_loops_reason,
+    feeds,
+    init_inputs_reason,
+    outer_loops_reason,
+    reduction_block_reason,
+    repeated_update_reason,
+)
+from ..refusal import demand
+from ..registry import primitive
+from ..rewrite import bind_loop, both, conjuncts
+from ..state import State, block_ref
+
+
+@primitive()
+def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[State, SBlockRV]:
+    """Run the initialiser of a reduction block as a block of its own, just before a loop around it.
+
+    The block's handle names the update, which no longer has an initialiser; the result is the
+    block of the initialiser; all handles are kept.
+
+    before:
+        for i, k in T.grid(8, 16):
+            with T.sblock("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = 0.0
+                B[vi] = B[vi] + A[vi, vk]
+    steps:
+        sch.decompose_reduction("B", sch.get_loops("B")[1])
+    after:
+        for i in range(8):
+            with T.sblock("B_init"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = 0.0
+            for k in range(16):
+                with T.sblock("B_update"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    B[vi] = B[vi] + A[vi, vk]
+    """
+    ref, target = block_ref(state.block(block)), state.loop(loop)
+    scope = state.scope_around(ref)
+    child = scope.children[ref]
+    demand(outer_loops_reason(child, target))
+    if state.check:
+        demand(reduction_block_reason(scope, ref))
+    at = [lp is target for lp in child.loops].index(True)
+    inner = child.loops[at:]
+    demand(repeated_update_reason(child, inner) or init_inputs_reason(child.block, target))
+    kept = [lp for lp in inner if feeds(child, lp, spatial=True)]
+    dropped = [lp for lp in inner if not feeds(child, lp, spatial=True)]
+    demand(dropped_loops_reason(kept, [lp.loop_var for lp in dropped]))
+    made, nest = _init_nest(child, kept, dropped)
+    state = state.replace_block(ref, _update(child.block))
+    target = state.loop(loop)
+    state = state.replace(target, SeqStmt([nest, target]))
+    return state, SBlockRV(block_ref(made))
+
+
+def _init_nest(child: ChildBlock, kept: Sequence[For], dropped: Sequence[For]) -> tuple[SBlock, Stmt]:
+    """The block of the initialiser under copies of the loops that it needs."""
+    loops = [_renewed(lp) for lp in kept]
+    mapping: dict[Var, Expr] = {old.loop_var: new.loop_var for old, new in zip(kept, loops)}
+    mapping |= {lp.loop_var: lp.min for lp in dropped}
+    loops = [lp.replace(min=substitute(lp.min, mapping), extent=substitute(lp.extent, mapping)) for lp in loops]
+    block = _init_block(child.block)
+    values = [
+        substitute(v, mapping) for a, v in zip(child.block.iter_vars, child.realize.iter_values) if is_spatial(a)
+    ]
+    predicate = _condition(child, mapping, loops)
+    nest: Stmt = SBlockRealize(values, predicate, block)
+    for lp in reversed(loops):
+        nest = lp.replace(body=nest)
+    return block, nest
+
+
+def _renewed(loop: For) -> For:
+    var = Var(loop.loop_var.name + "_init", loop.loop_var.ty)
+    thread = loop.thread_binding
+    if thread is not None:
+        thread = IterVar(thread.dom, Var(thread.var.name, thread.var.ty), thread.iter_type, thread.thread_tag)
+    return loop.replace(loop_var=var, thread_binding=thread)
+
+
+def _init_block(block: SBlock) -> SBlock:
+    """The initialiser as a block over the data-parallel axes."""
+    assert block.init is not None
+    used = {n for n in walk(block.init) if isinstance(n, Var)}
+    matches = [m for m in block.match_buffers if m.buffer in used]
+    axes = [a for a in block.iter_vars if is_spatial(a)]
+    variables = {a.var: Var(a.var.name, a.var.ty) for a in axes}
+    fresh = [IterVar(a.dom, variables[a.var], a.iter_type, a.thread_tag) for a in axes]
+    bare = SBlock((), (), (), block.name_hint + "_init", block.init, match_buffers=matches)
+    made = substitute(bare, variables).replace(iter_vars=fresh, annotations=block.annotations)
+    if matches:
+        made = renew_definitions(made)
+    reads, writes = block_access_regions(made)
+    return made.replace(reads=reads, writes=writes)
+
+
+def _condition(child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[For]) -> Expr:
+    """Where the block would have run its initialiser: its predicate, at the first step of the reduction."""
+    ana = Analyzer()
+    for lp in (*child.loops, *loops):
+        bind_loop(ana, lp)
+    parts = [substitute(p, mapping) for p in conjuncts(child.realize.predicate)]
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if not is_spatial(axis) and axis.dom is not None:
+            parts.append(EQ(substitute(value, mapping), axis.dom.min))
+    result: Expr = const(1, "bool")
+    for part in parts:
+        if not ana.can_prove(part):
+            result = both(result, part)
+    return result
+
+
+def _update(block: SBlock) -> SBlock:
+    """The block without its initialiser: what it writes counts as read now."""
+    read = {r.buffer for r in block.reads}
+    own = [r for r in block.writes if r.buffer not in read]
+    return block.replace(name_hint=block.name_hint + "_update", init=None, reads=[*own, *block.reads])
