@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .codegen import build as build
+    from .codegen.build import build as build
     from .dtype import DType as DType
     from .errors import Diagnostic as Diagnostic
     from .errors import LoopwrightError as LoopwrightError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .runtime import Tensor as Tensor
     from .runtime import get_global_func as get_global_func
     from .runtime import register_func as register_func
+    from .schedule import Schedule as Schedule
+    from .schedule import replay as replay
     from .script import check as check
     from .script import parse as parse
     from .target import Target as Target
@@ -37,15 +39,17 @@ _HOMES = {
     "IRModule": "ir",
     "LoopwrightError": "errors",
     "PrimFunc": "ir",
+    "Schedule": "schedule",
     "Span": "errors",
     "Target": "target",
     "Tensor": "runtime",
-    "build": "codegen",
+    "build": "codegen.build",
     "check": "script",
     "explain_difference": "ir",
     "get_global_func": "runtime",
     "parse": "script",
     "register_func": "runtime",
+    "replay": "schedule",
     "show": "printer",
     "structural_equal": "ir",
     "structural_hash": "ir",

@@ -78,7 +78,7 @@ def parse_python(source: str) -> ast.Module | None:
     if _may_be_deep(source):
         return None
     try:
-        if "\\" not in source and not re.search(r"\d(?:and|else|for|i[fns]|not|or)", source):
+        if "\\" not in source and not re.search(r"\d[\w.]*(?:and|else|for|i[fns]|not|or)", source):
             return ast.parse(source)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from ..dtype import DType, fits
 from ..errors import Diagnostic, DTypeError, Span, noun
@@ -34,8 +34,14 @@ from .types import (
     as_type,
 )
 
+if TYPE_CHECKING:
+    # Most fields are declared as plain expressions; that they are scalars is known by their types only.
+    class _Operand(OperatorMethods, Node): ...
+else:
+    _Operand = Node
 
-class Expr(Node):
+
+class Expr(_Operand):
     """Base of all expressions."""
 
     ty: Type
@@ -55,10 +61,17 @@ class Expr(Node):
         raise DTypeError(f"an expression of type {type(ty).__name__} has no dtype")
 
 
-class PrimExpr(OperatorMethods, Expr):
-    """Base of expressions that Python's operators combine."""
+if TYPE_CHECKING:
 
-    __slots__ = ()
+    class PrimExpr(Expr):
+        """Base of expressions that Python's operators combine."""
+
+else:
+
+    class PrimExpr(OperatorMethods, Expr):
+        """Base of expressions that Python's operators combine."""
+
+        __slots__ = ()
 
 
 class Var(BufferMethods, PrimExpr):
@@ -196,7 +209,7 @@ class BinaryOp(PrimExpr):
             _same_types(cls.__name__, a, b)
         if cls._takes is not None:
             _check_operand(cls, a)
-        elif type(a.ty) is not PrimType:
+        elif type(a.ty) is not PrimType or a.ty.dtype.code == 3:
             raise DTypeError(Diagnostic("type-mismatch", f"{cls.__name__} needs numbers, not `{_show(a)}`"))
         return a, b
 

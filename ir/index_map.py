@@ -38,7 +38,6 @@ class IndexMapMethods:
 
         Raises ArgumentValueError where an index has no upper end that could be found.
         """
-        from . import expr as E
         from .arith.iter_build import IterBuilder, NotAffine
         from .arith.iter_map import one_split, scoped
 
@@ -57,7 +56,7 @@ class IndexMapMethods:
                 span = builder.sizes.mul(builder.sizes.sub(s.extent, 1), s.scale)
                 end = builder.sizes.add(end, span)
             result.append(ana.simplify(builder.sizes.expr(end, e.dtype)))
-        return cast("list[E.Expr]", result)
+        return result
 
     def inverse(self, shape: Sequence[Any], analyzer: Analyzer | None = None) -> E.IndexMap:
         """The map from new indices to old ones, for old indices inside of `shape` (extents or ranges).
@@ -148,7 +147,7 @@ def _retyped(own: E.IndexMap, like: Sequence[E.Expr]) -> E.IndexMap:
     if len(types) != 1 or not own.initial_indices:
         return own
     wanted = types.pop()
-    if all([v.dtype is wanted for v in own.initial_indices]) or not wanted.is_integral:
+    if all(v.dtype is wanted for v in own.initial_indices) or not wanted.is_integral:
         return own
     table = {v: E.Var(v.name, PrimType(wanted)) for v in own.initial_indices}
     final = [_with_dtype(e, wanted, table) for e in own.final_indices]
@@ -186,10 +185,10 @@ def _interval_end(own: E.IndexMap, e: E.Expr, iters: dict[E.Var, E.Range], ana: 
     domain = {var: IntervalSet.of_range(dom, ana) for var, dom in iters.items()}
     found = eval_set(e, domain, ana)
     if found.max is None:
-        from ..printer import script
+        from .text import text
 
         raise ArgumentValueError(
-            Diagnostic("index-map", f"the index `{script(e)}` has no upper end that could be found")
+            Diagnostic("index-map", f"the index `{text(e)}` has no upper end that could be found")
         )
     return ana.simplify(E.Add(found.max, E.const(1, found.max.dtype)))
 
@@ -207,7 +206,7 @@ def _invert(
     outputs = []
     for i, e in enumerate(own.final_indices):
         passed = isinstance(e, E.Var) and e in iters
-        outputs.append(E.Var(e.name if passed else f"axis{i}", e.ty))
+        outputs.append(E.Var(e.name if isinstance(e, E.Var) and passed else f"axis{i}", e.ty))
     try:
         found = padded_inverse(own.final_indices, iters, outputs, padding=padding, analyzer=analyzer)
     except NotAffine as err:

@@ -10,7 +10,7 @@ from ..errors import ScheduleError
 from . import primitives  # noqa: F401  they become methods of Schedule
 from .handles import INLINE, ROOT, ExprRV, Handle, LoopRV, SBlockRV
 from .instruction import Instruction, InstructionKind
-from .refusal import Reason, Refused, demand, refuse
+from .refusal import Reason, Refused, StaleHandleError, demand, refuse
 from .registry import KINDS, PRIMITIVES, Primitive, primitive
 from .schedule import Schedule
 from .state import State
@@ -32,6 +32,7 @@ __all__ = [
     "SBlockRV",
     "Schedule",
     "ScheduleError",
+    "StaleHandleError",
     "State",
     "Trace",
     "demand",

@@ -128,7 +128,7 @@ def copy_part(source: Var, target: Var, part: Part, *, cropped: Var | None, name
     for k, (r, size) in enumerate(zip(part.ranges, shape)):
         loop = Var(f"ax{k}", r.extent.ty)
         at = _plus(r.min, loop)
-        predicate = both(predicate, _within(at, size, part.limits[k]))
+        predicate = within(at, size, part.limits[k], predicate)
         full = r.extent if cropped is not None else one_type(size, at)[0]
         axis = Var(f"v{k}", (loop if cropped is not None else at).ty)
         axes.append(IterVar(Range(const(0, axis.dtype), full), axis, IterVar.DATA_PAR))
@@ -162,14 +162,13 @@ def _plus(low: Expr, v: Expr) -> Expr:
     return Add(*one_type(low, v))
 
 
-def _within(at: Expr, size: Expr, limits: tuple[bool, bool]) -> Expr:
-    """That an index keeps to the ends that it might pass."""
-    result: Expr = const(1, "bool")
+def within(at: Expr, size: Expr, limits: tuple[bool, bool], also: Expr) -> Expr:
+    """A condition, and that an index keeps to the ends that it might pass."""
     if limits[0]:
-        result = both(result, LE(const(0, at.dtype), at))
+        also = both(also, LE(const(0, at.dtype), at))
     if limits[1]:
-        result = both(result, LT(*one_type(at, size)))
-    return result
+        also = both(also, LT(*one_type(at, size)))
+    return also
 
 
 def bounds_condition(indices: Sequence[Expr], buffer: Var, ana: Analyzer) -> Expr:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..ir import GE, LT, And, BufferRegion, Expr, For, ForKind, Range, Stmt, Var, const
+from ..ir import GE, LE, LT, And, BufferRegion, Expr, For, ForKind, Range, Stmt, Var, const
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
-from ..ir.analysis.cover import conditions, relaxed_region, written_box
+from ..ir.analysis.cover import Box, conditions, relaxed_region, written_box
 from ..ir.arith import Analyzer
 from ..ir.arith.intset import IntervalSet
 from ..ir.arith.iter_map import detect_iter_map
 from ..ir.stmt import BlockRef, SBlockRealize
 from ..ir.types import BufferType
 from .legality import affine_binding, complete_or_reduction, stage_pipeline, uses_vars, writes_once
+from .legality_inline import may_skip_reads
 from .moves import partial_reduction_reason
 from .refusal import Reason
 from .state import State, block_ref
@@ -102,6 +103,44 @@ def produced_boxes(
                 return {}, Reason("no-box", text, producer.block)
             boxes[region.buffer] = box
     return boxes, None
+
+
+def all_produced_reason(
+    scope: BlockScope, child: ChildBlock, producers: Sequence[BlockRef], buffers: Iterable[Var]
+) -> Reason | None:
+    """For each value of its axes the block reads something that its producers write.
+
+    A block that may leave out reads also runs for values for which it needs nothing; those would belong
+    to no iteration of the producers' loops.
+    """
+    if not may_skip_reads(child.block.body):
+        return None
+    ana = Analyzer()
+    wanted = set(buffers)
+    whole = ChildBlock(child.realize.replace(predicate=const(1, "bool")), child.loops)
+    for region in child.block.reads:
+        if region.buffer not in wanted:
+            continue
+        read = relaxed_region(whole, region, 0, ana)
+        written = [w for p in producers for w in _boxes_of(scope.children[p], region.buffer)]
+        if not any(_inside(ana, read, box) for box in written):
+            text = f"block `{child.block.name_hint}` also runs where it reads nothing of `{region.buffer.name}`"
+            return Reason("not-covered", text, child.block)
+    return None
+
+
+def _boxes_of(producer: ChildBlock, buffer: Var) -> list[Box]:
+    boxes = [written_box(producer, w, 0) for w in producer.block.writes if w.buffer is buffer]
+    return [b for b in boxes if b is not None]
+
+
+def _inside(ana: Analyzer, read: Sequence[IntervalSet], box: Box) -> bool:
+    for r, w in zip(read, box):
+        if r.min is None or r.max is None:
+            return False
+        if not (ana.can_prove(LE(w.low, r.min)) and ana.can_prove(LT(r.max, w.end))):
+            return False
+    return True
 
 
 def exact_box(

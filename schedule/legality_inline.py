@@ -14,12 +14,15 @@ from ..ir import (
     BufferStore,
     Call,
     Expr,
+    IfThenElse,
     Or,
     Range,
     SBlock,
+    SBlockRealize,
     Select,
     Stmt,
     Var,
+    While,
     call_effect,
     const,
     structural_equal,
@@ -32,10 +35,10 @@ from ..ir.arith.iter_map import detect_iter_map
 from ..ir.arith.iter_nodes import IterSumExpr
 from ..ir.op import Effect, Op
 from ..ir.stmt import BlockRef
-from ..ir.visitor import Visitor
+from ..ir.visitor import Visitor, nodes_below
 from .moves import shared_loops
 from .refusal import Reason, refuse
-from .rewrite import both, conjuncts, is_const
+from .rewrite import both, conjuncts, is_const, is_true
 
 
 def inline_block_reason(scope: BlockScope, ref: BlockRef) -> Reason | None:
@@ -63,7 +66,7 @@ def single_store(block: SBlock) -> BufferStore:
         raise refuse("body-not-store", f"the body of block `{name}` is not a single store", block)
     if len(block.writes) != 1:
         raise refuse("several-writes", f"block `{name}` writes more than one region", block)
-    for node in walk(body):
+    for node in nodes_below(body):
         if isinstance(node, Call) and call_effect(node) > Effect.READ:
             raise refuse("side-effect", f"block `{name}` does more than compute its value", node)
     for index in body.indices:
@@ -83,7 +86,7 @@ def store_axes_reason(block: SBlock, store: BufferStore) -> Reason | None:
         elif not (is_const(index, 0) and is_const(size, 1)):
             text = f"`{store.buffer.name}` is not stored at different axes of block `{block.name_hint}`"
             return Reason("store-pattern", text, store)
-    lost = [v for v in walk(store.value) if isinstance(v, Var) and v in axes and v not in used]
+    lost = [v for v in nodes_below(store) if isinstance(v, Var) and v in axes and v not in used]
     if lost:
         text = f"the value of block `{block.name_hint}` depends on axis `{lost[0].name}`, which does not index it"
         return Reason("store-pattern", text, store)
@@ -242,7 +245,7 @@ def stored_elements_reason(
 
     `read` is the box of elements that the axes of the consumer lead to.
     """
-    if not _guards(child.block.body):
+    if not may_skip_reads(child.block.body):
         return None
     box = written_box(producer, producer.block.writes[0], 0)
     ana = Analyzer()
@@ -254,10 +257,12 @@ def stored_elements_reason(
     return None
 
 
-def _guards(stmt: Stmt) -> bool:
+def may_skip_reads(stmt: Stmt) -> bool:
     """Whether a load in the statement may be left out: a condition or a short circuit stands around one."""
     for node in walk(stmt):
-        if isinstance(node, Select | And | Or):
+        if isinstance(node, Select | And | Or | IfThenElse | While):
+            return True
+        if isinstance(node, SBlockRealize) and not is_true(node.predicate):
             return True
         if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == "prim.if_then_else":
             return True

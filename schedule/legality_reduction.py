@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir import For, SBlock, Stmt, Var
+from ..ir import For, ForKind, SBlock, Stmt, Var
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial, reduction_reason
 from ..ir.analysis.regions import READ, WRITE, touched_buffers
 from ..ir.stmt import BlockRef
-from .legality import uses_vars
+from .legality import binds_once, stage_pipeline, uses_vars
 from .refusal import Reason
 from .rewrite import is_const
+from .state import State
 
 
 def reduction_block_reason(scope: BlockScope, ref: BlockRef) -> Reason | None:
@@ -43,12 +44,21 @@ def outer_loops_reason(child: ChildBlock, loop: For) -> Reason | None:
 
 
 def repeated_update_reason(child: ChildBlock, loops: Sequence[For]) -> Reason | None:
-    """No loop among these repeats the block for the same values of all axes.
+    """Different iterations of these loops, the innermost ones, run the block for different values of its axes.
 
-    Such a loop repeats the initialiser too, as long as both are one block.
+    What repeats a step of the reduction repeats its initialiser too, as long as both are one block.
     """
+    if binds_once(child, len(child.loops) - len(loops)):
+        return None
+    text = f"the loops run steps of the reduction of block `{child.block.name_hint}` more than once"
+    return Reason("repeated-reduction", text, child.realize)
+
+
+def idle_loop_reason(child: ChildBlock, loops: Sequence[For]) -> Reason | None:
+    """No loop among these repeats the block without feeding an axis."""
     for lp in loops:
-        if not is_const(lp.extent, 1) and not (feeds(child, lp, spatial=True) or feeds(child, lp, spatial=False)):
+        fed = feeds(child, lp, spatial=True) or feeds(child, lp, spatial=False)
+        if not fed and not is_const(lp.extent, 1):
             text = f"loop `{lp.loop_var.name}` repeats block `{child.block.name_hint}` without feeding an axis"
             return Reason("repeated-reduction", text, lp)
     return None
@@ -72,3 +82,39 @@ def dropped_loops_reason(kept: Sequence[For], dropped: Sequence[Var]) -> Reason 
             text = f"the range of loop `{lp.loop_var.name}` depends on a loop of the reduction"
             return Reason("dependent-extent", text, lp)
     return None
+
+
+def factor_loop_reason(state: State, child: ChildBlock, loop: For) -> Reason | None:
+    """The loop is serial and feeds only reduction axes; every loop around feeds axes of one kind."""
+    block, name = child.block, loop.loop_var.name
+    if loop.kind is not ForKind.SERIAL:
+        return Reason("loop-not-serial", f"loop `{name}` is not serial", loop)
+    if feeds(child, loop, spatial=True):
+        text = f"loop `{name}` feeds a data-parallel axis of block `{block.name_hint}`"
+        return Reason("loop-feeds-spatial", text, loop)
+    if not feeds(child, loop, spatial=False) and not is_const(loop.extent, 1):
+        text = f"loop `{name}` feeds no reduction axis of block `{block.name_hint}`"
+        return Reason("loop-feeds-nothing", text, loop)
+    for lp in child.loops:
+        if feeds(child, lp, spatial=True) and feeds(child, lp, spatial=False):
+            text = f"loop `{lp.loop_var.name}` feeds data-parallel and reduction axes of block `{block.name_hint}`"
+            return Reason("loop-of-two-kinds", text, lp)
+    return stage_pipeline(state, loop.loop_var) or idle_loop_reason(child, child.loops)
+
+
+def single_block(scope: BlockScope, loop: For) -> ChildBlock | Reason:
+    """The one block below the loop, or why there is none."""
+    below = scope.below(loop)
+    if len(below) != 1:
+        text = f"{len(below)} blocks stand below loop `{loop.loop_var.name}`, not one"
+        return Reason("several-blocks", text, loop)
+    return scope.children[below[0].ref]
+
+
+def first_child_reason(scope: BlockScope, child: ChildBlock) -> Reason | None:
+    """The block is the first below the outermost loop around it."""
+    outermost = child.loops[0]
+    if scope.below(outermost)[0].ref is child.ref:
+        return None
+    text = f"block `{child.block.name_hint}` is not the first block below loop `{outermost.loop_var.name}`"
+    return Reason("not-first-block", text, outermost)

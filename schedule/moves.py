@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir import For, Mul, SBlock, SBlockRealize, SeqStmt, Stmt, Var, free_vars, walk
+from ..ir import For, Mul, SBlock, SBlockRealize, SeqStmt, Stmt, Var, walk
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ..ir.analysis.cover import region_cover_reason
 from ..ir.arith import Analyzer
 from ..ir.stmt import BlockRef
+from ..ir.visitor import block_nodes
 from .handles import SBlockRV
 from .legality import uses_vars
 from .refusal import Reason, refuse
@@ -37,7 +38,8 @@ def remove_leaf(state: State, of: SBlockRV | BlockRef) -> State:
 def drop_buffers(state: State, root: BlockRef, buffers: Sequence[Var]) -> State:
     """The state in which the block no longer allocates these buffers."""
     block = state.block(root)
-    kept = [b for b in block.alloc_buffers if b not in buffers]
+    gone = set(buffers)
+    kept = [b for b in block.alloc_buffers if b not in gone]
     return state if len(kept) == len(block.alloc_buffers) else state.replace_block(
         root, block.replace(alloc_buffers=kept)
     )
@@ -45,9 +47,9 @@ def drop_buffers(state: State, root: BlockRef, buffers: Sequence[Var]) -> State:
 
 def allocated_reason(state: State, block: SBlock, what: str) -> Reason | None:
     """Every buffer that the block writes is allocated in its scope: nobody outside sees it."""
-    root = state.block(state.scope_root(block_ref(block)))
+    own = set(state.block(state.scope_root(block_ref(block))).alloc_buffers)
     for region in block.writes:
-        if region.buffer not in root.alloc_buffers:
+        if region.buffer not in own:
             text = f"block `{block.name_hint}` writes `{region.buffer.name}`, which is visible outside its scope"
             return Reason("output-block", text, block, notes=(what,))
     return None
@@ -56,8 +58,8 @@ def allocated_reason(state: State, block: SBlock, what: str) -> Reason | None:
 def own_axes_reason(child: ChildBlock) -> Reason | None:
     """The block names loops of its scope only through its axes."""
     around = {lp.loop_var for lp in child.loops}
-    for var in free_vars(child.block):
-        if var in around:
+    for var in block_nodes(child.block):
+        if isinstance(var, Var) and var in around:
             text = f"block `{child.block.name_hint}` uses loop `{var.name}` other than through an axis"
             return Reason("loop-in-block", text, child.block)
     return None

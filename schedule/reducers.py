@@ -87,10 +87,11 @@ def reduction_of(block: SBlock) -> Reduction:
     if found is None:
         raise _unknown(block, "it combines values by no commutative reducer that is known")
     results, terms = found
+    own_results = set(left)
     for term in terms:
-        if any([n in left for n in walk(term)]):
+        if any([n in own_results for n in walk(term) if isinstance(n, Var)]):
             raise _unknown(block, "what it adds depends on the result so far")
-    made = [e for e in _with_right(results, right)]
+    made = [make(right) for make in results]
     return Reduction(buffers, indices, tuple(terms), left, right, tuple(made), tuple(starts), tuple(names))
 
 
@@ -246,11 +247,7 @@ def _select_results(
 
 def _is_worst(start: Expr, worst: Expr) -> bool:
     if isinstance(start, FloatImm) and isinstance(worst, FloatImm):
-        return start.value == worst.value or abs(start.value) == float("inf")
+        return start.value == worst.value or start.value == (float("-inf") if worst.value < 0 else float("inf"))
     if isinstance(start, IntImm) and isinstance(worst, IntImm):
         return start.value == worst.value
     return structural_equal(start, worst)
-
-
-def _with_right(results: Sequence[Callable[[Sequence[Var]], Expr]], right: Sequence[Var]) -> list[Expr]:
-    return [make(right) for make in results]

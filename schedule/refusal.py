@@ -45,21 +45,28 @@ def demand(reason: Reason | None) -> None:
         raise Refused(reason)
 
 
+class StaleHandleError(ScheduleError, IndexError):
+    """A handle names nothing in the schedule any more."""
+
+    default_code = "stale-handle"
+
+    __str__ = ScheduleError.__str__
+
+
 def schedule_error(reason: Reason, name: str, mod: IRModule, level: str) -> ScheduleError:
     """The error for a refused primitive `name`.
 
     Level "detail" underlines the node in the printed program, "fast" is one line, "none" only
     the code.
     """
+    error = StaleHandleError if reason.code == StaleHandleError.default_code else ScheduleError
     if level == "none":
-        return ScheduleError(Diagnostic(reason.code, f"`{name}` was refused"))
+        return error(Diagnostic(reason.code, f"`{name}` was refused"))
     message = f"`{name}`: {reason.message}"
     if level == "fast":
-        return ScheduleError(Diagnostic(reason.code, message))
+        return error(Diagnostic(reason.code, message))
     span, source = _underlined(mod, reason.at)
-    return ScheduleError(
-        Diagnostic(reason.code, message, span, notes=reason.notes, help=reason.help, source=source)
-    )
+    return error(Diagnostic(reason.code, message, span, notes=reason.notes, help=reason.help, source=source))
 
 
 def _underlined(mod: IRModule, at: Any) -> tuple[Span | None, str | None]:

@@ -192,6 +192,8 @@ def _simplify_values(
     domains = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
     made = iter_map_simplify(values, domains, predicate, simplify_trivial_iterators=not keep)
     if not all(a is b for a, b in zip(made, values)):
+        if not all(is_const(lp.min, 0) for lp in loops):
+            made = [ana.simplify(v) for v in made]
         if not keep:
             with ana.assume(predicate):
                 made = [_only_value(v, ana) for v in made]

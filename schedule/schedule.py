@@ -232,6 +232,16 @@ class Schedule:
 
         print_text(f"{self.mod.script()}\n\n{self.trace}", style)
 
+    def loop_tree(self) -> str:
+        """The loops and blocks as a tree of text, a line each."""
+        from .view import loop_tree
+
+        return loop_tree(self.mod)
+
+    def show_loops(self) -> None:
+        """Print the loops and blocks as a tree."""
+        print(self.loop_tree())
+
     def _repr_html_(self) -> str:
         from .view import html_of
 

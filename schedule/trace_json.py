@@ -135,7 +135,7 @@ def _read_input(value: Any, names: Names) -> Any:
     if len(value) >= 2 and value.startswith('"') and value.endswith('"'):
         return value[1:-1]
     if value.startswith("{"):
-        return _read_node(value)
+        return read_node(value)
     return _read_expr(value, names)
 
 
@@ -146,7 +146,7 @@ def _read_expr(text: str, names: Names) -> Any:
     return parse(text, start="expression", extra_vars=variables)
 
 
-def _read_node(text: str) -> Any:
+def read_node(text: str) -> Any:
     """A node in our JSON, or an index map in the peer's."""
     data = json.loads(text)
     if "root_index" in data:

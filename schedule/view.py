@@ -5,6 +5,10 @@ from __future__ import annotations
 import html
 import sys
 
+from ..ir import Expr, For, ForKind, IRModule, PrimFunc, SBlockRealize, children
+from ..node import Node
+from ..printer import script
+
 
 def print_text(text: str, style: str | None = None) -> None:
     """Print a script: coloured on a terminal, or where a style is named; plain otherwise."""
@@ -32,3 +36,45 @@ def html_of(text: str) -> str:
         return f"<pre>{html.escape(text)}</pre>"
     made: str = highlight(text, PythonLexer(), HtmlFormatter(noclasses=True))
     return made
+
+
+def loop_tree(mod: IRModule) -> str:
+    """The loops and blocks of each function as a tree: a line for a loop with its extent and kind, or a block.
+
+    Statements that are neither, and blocks' bodies without loops or blocks, are left out.
+    """
+    lines: list[str] = []
+    for name, func in mod.functions.items():
+        if isinstance(func, PrimFunc):
+            lines.append(name.name)
+            # Each with what stands before it on its line, and before what is below.
+            todo = _branches(func.body, "")
+            while todo:
+                node, here, below = todo.pop()
+                lines.append(here + _label(node))
+                todo += _branches(node.body if isinstance(node, For) else node.block, below)
+    return "\n".join(lines)
+
+
+def _branches(node: Node, indent: str) -> list[tuple[For | SBlockRealize, str, str]]:
+    """The loops and blocks next below, the first one last; a root block is passed over."""
+    found: list[For | SBlockRealize] = []
+    todo = [node]
+    while todo:
+        top = todo.pop()
+        root = isinstance(top, SBlockRealize) and top.block.name_hint == "root" and not top.iter_values
+        if isinstance(top, For | SBlockRealize) and not root:
+            found.append(top)
+        elif not isinstance(top, Expr):
+            todo += reversed(children(top))
+    marks = [(indent + "├─ ", indent + "│  ")] * (len(found) - 1) + [(indent + "└─ ", indent + "   ")]
+    return [(n, *marks[k]) for k, n in reversed(list(enumerate(found)))]
+
+
+def _label(node: For | SBlockRealize) -> str:
+    if isinstance(node, SBlockRealize):
+        axes = ", ".join([a.var.name for a in node.block.iter_vars])
+        return f"block {node.block.name_hint}({axes})"
+    kind = "" if node.kind is ForKind.SERIAL else f" {node.kind.name.lower()}"
+    thread = "" if node.thread_binding is None else f" {node.thread_binding.thread_tag}"
+    return f"{node.loop_var.name}: {script(node.extent)}{kind}{thread}"

@@ -188,9 +188,7 @@ class TextJob:
             return
         if isinstance(stmt, S.Unsupported) and stmt.kind == "Error":
             raise Poisoned
-        raise fault(
-            "unsupported-syntax", "this statement is not possible outside of a function", stmt.span
-        )
+        raise fault("unsupported-syntax", "this statement is not possible outside of a function", stmt.span)
 
     # fragments
 

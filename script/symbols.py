@@ -81,7 +81,7 @@ def _compound(text: str) -> Any:
     from .expr import evaluate
 
     builder = active_builder()
-    if len(text) > 10_000:
+    if len(text) > 1_000_000:
         raise DTypeError(Diagnostic("static-limit", "this size is too long"))
     reading = read(text.strip(), start="expression", filename="<size>")
     bad = next((d for d in reading.diagnostics if d.severity == "error"), None)

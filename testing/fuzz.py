@@ -226,7 +226,7 @@ def _bound_memory(memory: int) -> None:
 
 
 def _bound_time(seconds: float) -> None:
-    """End this process when it has worked for so long; time in which others have the processor is not counted."""
+    """End this process when it has worked for so long; time in which it waits for a processor is free."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 

@@ -13,8 +13,32 @@ from adapters import base
 import loopwright
 from loopwright import ir
 from loopwright.errors import InternalError, LoopwrightError
+from loopwright.ir.arith import Analyzer
+from loopwright.ir.arith.numeric import evaluate
 from loopwright.script import ir as I
 from loopwright.script import tirx as T
+
+_NODES = {
+    "add": ir.Add,
+    "sub": ir.Sub,
+    "mul": ir.Mul,
+    "floordiv": ir.FloorDiv,
+    "floormod": ir.FloorMod,
+    "truncdiv": ir.Div,
+    "truncmod": ir.Mod,
+    "min": ir.Min,
+    "max": ir.Max,
+    "lt": ir.LT,
+    "le": ir.LE,
+    "eq": ir.EQ,
+    "and": ir.And,
+    "or": ir.Or,
+    "not": ir.Not,
+    "select": ir.Select,
+    "shift_left": ir.LShift,
+    "shift_right": ir.RShift,
+    "cast": ir.Cast,
+}
 
 
 class Lib(base.Lib):
@@ -41,6 +65,38 @@ class Lib(base.Lib):
 
     def well_formed(self, mod: Any) -> bool:
         return not ir.check_well_formed(mod)
+
+    def var(self, name: str, dtype: str = "int64") -> ir.Var:
+        return ir.Var(name, dtype)
+
+    def const(self, value: int, dtype: str = "int64") -> ir.Expr:
+        return ir.const(value, dtype)
+
+    def op(self, name: str, *args: Any) -> ir.Expr:
+        if name == "ceildiv":
+            a, b = args
+            zero = ir.const(0, a.dtype)
+            return ir.Sub(zero, ir.FloorDiv(ir.Sub(zero, a), b))
+        return _NODES[name](*args)
+
+    def analyzer(self, bounds: Any = ()) -> Analyzer:
+        ana = Analyzer()
+        for var, low, high in bounds:
+            ana.bind_bound(var, low, high - 1)
+        return ana
+
+    def simplify(self, expr: ir.Expr, bounds: Any = ()) -> ir.Expr:
+        return self.analyzer(bounds).simplify(expr)
+
+    def const_int_bound(self, expr: ir.Expr, bounds: Any = ()) -> tuple[int, int]:
+        found = self.analyzer(bounds).const_int_bound(expr)
+        return found.min, found.max
+
+    def can_prove(self, cond: ir.Expr, bounds: Any = ()) -> bool:
+        return self.analyzer(bounds).can_prove(cond)
+
+    def evaluate(self, expr: ir.Expr, env: dict[ir.Var, int]) -> int:
+        return evaluate(expr, env)
 
     def compile(self, mod: Any, target: str = "cpu", config: Any = None) -> Any:
         if target != "cpu" or config:

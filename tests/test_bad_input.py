@@ -564,3 +564,13 @@ def test_a_changed_file_is_not_taken_for_the_source(tmp_path: Path) -> None:
 
 def test_unsupported_errors_are_not_implemented_errors() -> None:
     assert issubclass(UnsupportedError, NotImplementedError) and issubclass(ScriptError, SyntaxError)
+
+
+def test_blocks_are_allowed_in_every_function() -> None:
+    """The peer refuses these without `s_tir=True`; here the attribute is added."""
+    func = parse(
+        "@T.prim_func\ndef f(A: T.Buffer((8,), 'float32')):\n    B = T.sblock_alloc_buffer((8,))\n"
+        "    for i in range(8):\n        with T.sblock('b'):\n            vi = T.axis.spatial(8, i)\n"
+        "            B[vi] = A[vi]\n"
+    )
+    assert func.attrs["s_tir"] is True

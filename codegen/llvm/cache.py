@@ -57,7 +57,7 @@ def sources_digest() -> str:
         _list_sources(os.path.join(root, room), files)
     for name in ("dtype.py", "target.py"):
         path = os.path.join(root, name)
-        files.append((path, _state(path, os.stat)))
+        files.append((path, _state(path, functools.partial(os.stat, path))))
     state = hashlib.blake2b(b"\0".join([s for _, s in files]), digest_size=20).hexdigest()
     known = load(f"sources-{state}")
     if known is not None and isinstance(known[1].get("digest"), str):
@@ -82,14 +82,14 @@ def _list_sources(folder: str, files: list[tuple[str, bytes]]) -> None:
         return
     for entry in entries:
         if entry.name.endswith(".py"):
-            files.append((entry.path, _state(entry.path, lambda _: entry.stat())))
+            files.append((entry.path, _state(entry.path, entry.stat)))
         elif "." not in entry.name and entry.name != "__pycache__":
             _list_sources(entry.path, files)
 
 
-def _state(path: str, stat: Callable[[str], os.stat_result]) -> bytes:
+def _state(path: str, stat: Callable[[], os.stat_result]) -> bytes:
     try:
-        info = stat(path)
+        info = stat()
     except OSError:
         return b"absent"
     return f"{path} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns} {info.st_ino}".encode()

@@ -15,6 +15,10 @@ Rule = Callable[[Expressions, Call], str]
 RULES: dict[str, Rule] = {}
 
 
+HINTS = {"tirx.breakpoint": "run the function with `.interpret(...)`, or print with T.print"}
+"""What to do instead of an operator that has no rule."""
+
+
 def rule(*names: str) -> Callable[[Rule], Rule]:
     """Register a function as the rule for these operators."""
 
@@ -53,5 +57,5 @@ def emit_call(m: Expressions, e: Call) -> str:
         raise m.refuse("a call through a function pointer", e)
     found = RULES.get(short_name(e))
     if found is None:
-        raise m.refuse(f"the operator `{e.op.name}`", e)
+        raise m.refuse(f"the operator `{e.op.name}`", e, HINTS.get(e.op.name, ""))
     return found(m, e)

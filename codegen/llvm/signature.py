@@ -6,7 +6,6 @@ takes the same values as 8-byte slots.
 
 from __future__ import annotations
 
-
 from ...dtype import DType
 from ...errors import CodegenError, Diagnostic
 from ...ir import BufferType, Expr, IRModule, PointerType, PrimFunc, PrimType, TupleType, Type, Var

@@ -37,7 +37,6 @@ from .expr import Expressions
 from .signature import Signature, inner_type
 from .types import lane_bytes, memory_element, memory_type, value_type
 
-
 LONG_BODY = 128
 """How many accesses an innermost loop may have for LLVM to look at all pairs of them."""
 OPAQUE = 'call void asm sideeffect "", ""() inaccessiblememonly nounwind willreturn'

@@ -24,6 +24,7 @@ from ...ir import (
     find_record,
 )
 from ...ir.fold import round_to
+from ...ir.ops.numerics import power
 from ...runtime import Tensor, from_dlpack, get_global_func, print_values
 from ...runtime.registry import UnknownFunctionError
 from . import expressions as X
@@ -449,7 +450,7 @@ EXTERN: Final[dict[str, str | Callable[..., Any]]] = {
     "atan2": "arctan2",
     "erf": _erf,
     "nearbyint": "rint",
-    "pow": "power",
+    "pow": power,
     "round": _round,
 }
 """The external functions that the oracle knows: C's mathematics, with numpy's name or a function."""

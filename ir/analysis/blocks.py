@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ...node import runs_deep
 from ..arith.iter_map import detect_iter_map
-from ..expr import Expr, IntImm, IterVar, Range, Var
+from ..expr import BufferRegion, Expr, IntImm, IterVar, Range, Var
 from ..stmt import (
     AttrStmt,
     BlockRef,
@@ -26,7 +26,8 @@ from ..stmt import (
     Stmt,
     While,
 )
-from ..visitor import walk
+from ..types import BufferType
+from ..visitor import block_nodes, walk
 
 
 class DepKind(enum.IntEnum):
@@ -67,7 +68,19 @@ class ChildBlock(NamedTuple):
 class BlockScope:
     """The blocks directly below a block, in program order, and their dependences."""
 
-    __slots__ = ("_dst", "_src", "buffers", "children", "only_blocks", "order", "parts", "readers", "writers")
+    __slots__ = (
+        "_before",
+        "_dst",
+        "_mentions",
+        "_src",
+        "buffers",
+        "children",
+        "only_blocks",
+        "order",
+        "parts",
+        "readers",
+        "writers",
+    )
     children: dict[BlockRef, ChildBlock]
     order: dict[BlockRef, int]
     writers: dict[Var, list[BlockRef]]
@@ -81,7 +94,7 @@ class BlockScope:
     ) -> None:
         self.buffers = frozenset(buffers)
         self.parts = {id(p.stmt): p for p in parts}
-        self.only_blocks = all(p.only_blocks for p in parts)
+        self.only_blocks = all([p.only_blocks for p in parts])
         children: list[ChildBlock] = []
         refs: list[BlockRef] = []
         for part in parts:
@@ -91,6 +104,9 @@ class BlockScope:
         self.order = dict(zip(refs, range(len(refs))))
         self._src: dict[BlockRef, tuple[Dependency, ...]] = {}
         self._dst: dict[BlockRef, tuple[Dependency, ...]] = {}
+        self._mentions: dict[Var, list[BlockRef]] | None = None
+        # Kept only while it can save work, so that earlier scopes do not stay alive in a chain.
+        self._before = before if before is not None and before._mentions is not None else None
         old = {} if before is None else before.parts
         gone = [p for key, p in old.items() if key not in self.parts]
         new = [p for key, p in self.parts.items() if key not in old]
@@ -123,6 +139,17 @@ class BlockScope:
             else:
                 del table[buffer]
         return table
+
+    def mentioning(self, buffer: Var) -> list[BlockRef]:
+        """The blocks that use a buffer anywhere, in a loop's range around them too, declared or not."""
+        if self._mentions is None:
+            before, self._before = self._before, None
+            old = {} if before is None else before.parts
+            known = {} if before is None or before._mentions is None else before._mentions
+            gone = [p.mentions() for key, p in old.items() if key not in self.parts]
+            new = [p.mentions() for key, p in self.parts.items() if key not in old]
+            self._mentions = self._users(known, gone, new)
+        return list(self._mentions.get(buffer, ()))
 
     def deps_by_src(self, ref: BlockRef) -> tuple[Dependency, ...]:
         """What waits for this block, in program order."""
@@ -180,23 +207,38 @@ class BlockScope:
 _Accesses = list[tuple[Var, BlockRef]]
 
 
-class _Part(NamedTuple):
+class _Part:
     """What one statement contributes to a scope; kept while the statement stays."""
 
-    stmt: Stmt
-    children: list[ChildBlock]
-    refs: list[BlockRef]
-    only_blocks: bool
-    reads: _Accesses
-    writes: _Accesses
+    __slots__ = ("_mentioned", "children", "only_blocks", "reads", "refs", "stmt", "writes")
+
+    def __init__(self, stmt: Stmt, outer: tuple[For, ...] = ()) -> None:
+        self.stmt = stmt
+        self.children, self.only_blocks = child_blocks(stmt, outer)
+        self.refs = [c.ref for c in self.children]
+        self.reads = [(b, c.ref) for c in self.children for b in _buffers(c.block.reads)]
+        self.writes = [(b, c.ref) for c in self.children for b in _buffers(c.block.writes)]
+        self._mentioned: _Accesses | None = None
+
+    def mentions(self) -> _Accesses:
+        """The buffers that each block uses anywhere, the ranges of loops around it included."""
+        if self._mentioned is None:
+            rows: _Accesses = []
+            for child in self.children:
+                used: dict[Var, None] = {}
+                realize = child.realize
+                around = [e for lp in child.loops for e in (lp.min, lp.extent)]
+                for node in (*around, *realize.iter_values, realize.predicate, realize.block):
+                    for n in block_nodes(node) if isinstance(node, SBlock) else walk(node):
+                        if isinstance(n, Var) and isinstance(n.ty, BufferType):
+                            used[n] = None
+                rows += [(b, child.ref) for b in used]
+            self._mentioned = rows
+        return self._mentioned
 
 
-def _part(stmt: Stmt, outer: tuple[For, ...] = ()) -> _Part:
-    children, clean = child_blocks(stmt, outer)
-    refs = [c.ref for c in children]
-    reads = [(b, c.ref) for c in children for b in dict.fromkeys([r.buffer for r in c.block.reads])]
-    writes = [(b, c.ref) for c in children for b in dict.fromkeys([r.buffer for r in c.block.writes])]
-    return _Part(stmt, children, refs, clean, reads, writes)
+def _buffers(regions: Sequence[BufferRegion]) -> list[Var]:
+    return list(dict.fromkeys([r.buffer for r in regions]))
 
 
 @runs_deep
@@ -210,7 +252,7 @@ def block_scope(block: SBlock, before: BlockScope | None = None) -> BlockScope:
     for body in (block.init, block.body):
         if body is not None:
             for stmt in body.seq if isinstance(body, SeqStmt) else (body,):
-                parts.append(known.get(id(stmt)) or _part(stmt))
+                parts.append(known.get(id(stmt)) or _Part(stmt))
     return BlockScope(parts, block.alloc_buffers, before)
 
 
@@ -323,7 +365,7 @@ def local_scope(stmt: Stmt, outer: tuple[For, ...] = ()) -> BlockScope:
 
     `outer` are the loops around the statement.
     """
-    return BlockScope([_part(stmt, outer)])
+    return BlockScope([_Part(stmt, outer)])
 
 
 def compact_dataflow_reason(stmt: Stmt, outer: tuple[For, ...] = ()) -> str | None:

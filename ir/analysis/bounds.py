@@ -12,7 +12,7 @@ from ..arith import Analyzer
 from ..arith.linear import Linear
 from ..expr import GE, LT, And, BufferLoad, Call, Expr, IntImm, Let, Or, Ramp, Range, Select, Var, const
 from ..function import IRModule, PrimFunc
-from ..op import Op
+from ..op import Effect, Op, find_record
 from ..stmt import (
     AllocBuffer,
     AssertStmt,
@@ -51,9 +51,17 @@ def find_out_of_bounds(program: PrimFunc | IRModule, *, possible: bool = False) 
             if isinstance(func, PrimFunc):
                 found += find_out_of_bounds(func, possible=possible)
         return found
-    finder = _Finder(possible, not any(isinstance(n, _SKIPPING) for n in walk(program.body)))
+    finder = _Finder(possible, not any(_may_skip(n) for n in walk(program.body)))
     finder.visit(program)
     return finder.found
+
+
+def _may_skip(node: Node) -> bool:
+    """Whether what follows this may not be reached."""
+    if isinstance(node, Call):
+        record = find_record(node.op.name) if isinstance(node.op, Op) else None
+        return record is not None and record.effect is Effect.CONTROL
+    return isinstance(node, _SKIPPING)
 
 
 class _Finder(Visitor):
@@ -283,9 +291,9 @@ class _Finder(Visitor):
 def _ends(index: Expr) -> tuple[Expr, ...]:
     """The scalar indices that bound an index: the first and last lane of a vector."""
     if isinstance(index, Ramp):
-        if not isinstance(index.lanes, int):
+        if not isinstance(index.lanes, IntImm):
             return (index.base,)
-        return index.base, index.base + index.stride * (index.lanes - 1)
+        return index.base, index.base + index.stride * (index.lanes.value - 1)
     return (index,)
 
 

@@ -29,7 +29,10 @@ Box = tuple[Extent, ...]
 
 
 def region_cover_reason(scope: BlockScope, ref: BlockRef) -> str | None:
-    """Why what a block reads is not all written by blocks before it, in the loops that they share."""
+    """Why what a block reads is not all written by blocks before it, in the loops that they share.
+
+    Buffers that no block before it writes do not matter here.
+    """
     child = scope.children[ref]
     at = scope.order[ref]
     for region in child.block.reads:
@@ -37,7 +40,7 @@ def region_cover_reason(scope: BlockScope, ref: BlockRef) -> str | None:
         if not writers:
             continue
         before = [scope.children[w] for w in writers if scope.order[w] < at]
-        if not before or not covers(child, region, before):
+        if before and not covers(child, region, before):
             return f"block `{child.block.name_hint}` may read parts of `{region.buffer.name}` not yet written"
     return None
 

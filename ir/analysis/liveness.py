@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...node import Node, runs_deep
-from ..expr import BufferLoad, BufferRegion, Call, IntImm, Var
+from ..expr import BufferLoad, BufferRegion, Call, Expr, IntImm, Var
 from ..function import PrimFunc
 from ..op import Op
 from ..stmt import (
@@ -13,6 +13,7 @@ from ..stmt import (
     BufferStore,
     Continue,
     DeclBuffer,
+    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -75,6 +76,10 @@ def _is(call: Call, name: str) -> bool:
     return isinstance(call.op, Op) and call.op.name == name
 
 
+def _jumps(value: Expr) -> bool:
+    return isinstance(value, Call) and (_is(value, "tirx.break_loop") or _is(value, "tirx.continue_loop"))
+
+
 class _Liveness:
     """Goes backwards; `live` are the buffers that may be read later."""
 
@@ -105,7 +110,7 @@ class _Liveness:
             return self.block(stmt, live)
         if isinstance(stmt, BufferStore):
             return self.store(stmt, live)
-        if isinstance(stmt, Break | Continue):
+        if isinstance(stmt, Break | Continue) or isinstance(stmt, Evaluate) and _jumps(stmt.value):
             return live | self.around
         return live | self.reads(stmt)
 

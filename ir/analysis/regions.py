@@ -49,7 +49,7 @@ from ..stmt import (
     While,
 )
 from ..types import BufferType
-from ..visitor import Visitor, walk
+from ..visitor import Visitor, children, walk
 
 READ, WRITE = 1, 2
 Box = tuple[IntervalSet, ...]
@@ -108,6 +108,19 @@ def access_boxes(node: Stmt, buffers: Iterable[Var]) -> dict[Var, tuple[Range, .
     return result
 
 
+def _stored(root: Node) -> set[Var]:
+    """The buffers that are stored to; expressions hold no stores and are passed over."""
+    found: set[Var] = set()
+    stack = [root]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, BufferStore):
+            found.add(top.buffer)
+        elif not isinstance(top, Expr):
+            stack += children(top)
+    return found
+
+
 class _Finder(Visitor):
     def __init__(self, root: Node, inside_blocks: bool = False) -> None:
         self.inside_blocks = inside_blocks
@@ -116,7 +129,7 @@ class _Finder(Visitor):
         self.found: dict[int, dict[Var, Box]] = {READ: {}, WRITE: {}}
         self.views: dict[Var, BufferRegion] = {}
         self.inner: set[Var] = set()
-        self.changing = {n.buffer for n in walk(root) if isinstance(n, BufferStore)}
+        self.changing = _stored(root)
         self.accumulates = False
 
     # results

@@ -65,6 +65,7 @@ class Analyzer:
         self.fired: set[str] | None = None
         self.chained = True
         self.steps = 0
+        self.floored = False
         self._bounds: dict[Var, Bound] = {}
         self._modulars: dict[Var, ModularSet] = {}
         self._forget()
@@ -369,10 +370,12 @@ class Analyzer:
 
         `data` overrides the analyzer's class of arithmetic for this expression.
         """
-        from .simplify import simplify
+        from .simplify import simplify, truncated
 
         with self.mode(data=self.data if data is None else data):
-            return simplify(self, e)
+            self.floored = False
+            result = simplify(self, e)
+            return truncated(self, e, result) if self.floored else result
 
     @runs_deep
     def can_prove(self, condition: Expr) -> bool:

@@ -39,7 +39,7 @@ from ..expr import (
     Var,
 )
 from ..op import Op
-from ..types import PrimType
+from ..types import PrimType, Type
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -60,9 +60,15 @@ class Bound(NamedTuple):
 def dtype_bound(e: Expr) -> Bound:
     """The range of the expression's integer type. Raises DTypeError for other types."""
     ty = e.ty
-    if not isinstance(ty, PrimType) or not ty.dtype.is_integral:
-        raise DTypeError(f"only integers have constant bounds, not `{e.dtype}`")
-    return Bound(int(ty.dtype.min_value), int(ty.dtype.max_value))
+    found = _TYPES.get(ty)
+    if found is None:
+        if not isinstance(ty, PrimType) or not ty.dtype.is_integral:
+            raise DTypeError(f"only integers have constant bounds, not `{e.dtype}`")
+        found = _TYPES[ty] = Bound(int(ty.dtype.min_value), int(ty.dtype.max_value))
+    return found
+
+
+_TYPES: dict[Type, Bound] = {}
 
 
 def exact_bound(ana: Analyzer, e: Expr) -> Bound:

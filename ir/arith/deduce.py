@@ -137,16 +137,16 @@ def _conjunction(e: Expr, truth: bool) -> list[tuple[type[Comparison], Expr, Exp
     if isinstance(e, IntImm) and bool(e.value) is truth:
         return []
     if isinstance(e, And) and truth:
-        a, b = _conjunction(e.a, True), _conjunction(e.b, True)
-        return None if a is None or b is None else a + b
+        first, second = _conjunction(e.a, True), _conjunction(e.b, True)
+        return None if first is None or second is None else first + second
     if not isinstance(e, Comparison):
         return None
     kind = type(e) if truth else NEGATED[type(e)]
     a, b = e.a, e.b
     if kind in (GT, GE) and isinstance(a, Min) or kind in (LT, LE) and isinstance(a, Max):
-        return [(kind, a.a, b), (kind, a.b, b)]  # type: ignore[attr-defined]
+        return [(kind, a.a, b), (kind, a.b, b)]
     if kind in (GT, GE) and isinstance(b, Max) or kind in (LT, LE) and isinstance(b, Min):
-        return [(kind, a, b.a), (kind, a, b.b)]  # type: ignore[attr-defined]
+        return [(kind, a, b.a), (kind, a, b.b)]
     return [(kind, a, b)] if kind in _TURNED else None
 
 
@@ -347,5 +347,3 @@ class _Deduction:
         deeper, factor, rest = found
         other = Sub(bound[1], self.sizes.expr(rest, limit.dtype))
         return self._solve(bound[0], deeper, factor, self.ana.simplify(other))
-
-

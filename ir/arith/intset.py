@@ -72,8 +72,7 @@ Domain = Mapping[Var, IntervalSet]
 def eval_set(e: Expr, domain: Domain, ana: Analyzer | None = None) -> IntervalSet:
     """A set that holds every value of the index expression while its variables stay in `domain`.
 
-    Variables outside the domain stay symbols; the ends of the sets in it must not mention
-    variables of the domain.
+    Variables outside the domain stay symbols; variables in the ends of sets take their sets too.
     """
     return _Evaluator(domain, ana or Analyzer()).visit(e)
 
@@ -122,6 +121,7 @@ class _Evaluator:
         self.domain = domain
         self.ana = ana
         self._touches: dict[int, bool] = {}
+        self._relaxed: dict[Var, IntervalSet] = {}
 
     def touches(self, e: Expr) -> bool:
         """Whether the expression depends on the domain."""
@@ -136,13 +136,34 @@ class _Evaluator:
 
     def visit(self, e: Expr) -> IntervalSet:
         if isinstance(e, Var):
-            return self.domain.get(e) or IntervalSet.point(e)
+            found = self._relaxed.get(e)
+            return found if found is not None else self._relax(e)
         if isinstance(e, Ramp | Broadcast):
             return self._vector(e)
         if not self.touches(e):
             return IntervalSet.point(e)
         rule = _RULES.get(type(e))
         return rule(self, e) if rule is not None else EVERYTHING
+
+    def _relax(self, var: Var) -> IntervalSet:
+        """The set of a variable, its ends free of variables of the domain."""
+        known = self.domain.get(var)
+        if known is None:
+            return IntervalSet.point(var)
+        self._relaxed[var] = EVERYTHING  # what an end that leads back to the variable finds
+        low, high = known.min, known.max
+        if low is not None and self.touches(low):
+            low = self.visit(low).min
+        if known.is_point:
+            high = low if known.min is low else self._end(known.max)
+        else:
+            high = self._end(high)
+        found = known if low is known.min and high is known.max else IntervalSet(low, high)
+        self._relaxed[var] = found
+        return found
+
+    def _end(self, e: Expr | None) -> Expr | None:
+        return self.visit(e).max if e is not None and self.touches(e) else e
 
     def _vector(self, e: Ramp | Broadcast) -> IntervalSet:
         if isinstance(e, Broadcast):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ...dtype import DType
 from ..expr import Add, Cast, Expr, FloorDiv, FloorMod, IntImm, Mul, Range, RShift, Sub, Var, const
+from ..text import text
 from ..types import PrimType
 from ..visitor import walk
 from .analyzer import Analyzer
@@ -28,7 +29,7 @@ class Mark:
     """An iterator: a variable, or a sum of splits; it takes each value from `low` to `extent` - 1.
 
     `overlap`: its splits reach some values in several ways.  `bounded`: a predicate limits it.
-    `padded`: it is one split and an offset.
+    `padded`: it is one split and an offset.  `full`: the extent of its sum before the limit.
     """
 
     source: Var | Sum
@@ -37,6 +38,7 @@ class Mark:
     overlap: bool = False
     bounded: bool = False
     padded: bool = False
+    full: Size | None = None
 
 
 class Split(NamedTuple):
@@ -136,7 +138,7 @@ class IterBuilder:
 
     def _opaque(self, e: Expr) -> Sum:
         if not self.opaque:
-            raise NotAffine(f"`{_text(e)}` is not an affine expression of the iterators")
+            raise NotAffine(f"`{text(e)}` is not an affine expression of the iterators")
         return Sum([], self.sizes.symbol(e))
 
     def _division(self, e: Expr) -> Sum:
@@ -529,12 +531,6 @@ def _weight(a: Size) -> tuple[int, int]:
         return 0, a
     top = max([len(m) for m in a.terms])
     return top, sum([c for m, c in a.terms.items() if len(m) == top])
-
-
-def _text(e: Expr) -> str:
-    from ...printer import script
-
-    return script(e)
 
 
 def is_true(e: Expr | bool) -> bool:

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...errors import ArgumentValueError
 from ...node import runs_deep
 from ..equal import structural_equal
-from ..expr import GE, LT, Add, And, Cast, Expr, FloorDiv, FloorMod, IntImm, Mul, Range, Sub, Var, as_expr, const
+from ..expr import (
+    GE,
+    LT,
+    Add,
+    And,
+    Cast,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    Mul,
+    Range,
+    Sub,
+    Var,
+    as_expr,
+    const,
+)
 from ..types import BOOL, PrimType
 from ..visitor import free_vars
 from .analyzer import Analyzer
@@ -74,12 +90,13 @@ class _Divider:
     def split(self, s: Split) -> _Parts:
         """The parts of a split, its scale aside. Raises NotAffine."""
         sizes = self.builder.sizes
-        one = s._replace(scale=1)
         parts = self.mark(s.mark)
+        if s.lower == 1 and s.extent == s.mark.extent:
+            return parts
         if parts.is_inner:
-            return _Parts(Sum(), 1, Sum([one]), s.extent)
+            return _Parts(Sum(), 1, self._digit(parts.inner, parts.inner_extent, s.lower, s.extent), s.extent)
         if parts.is_outer:
-            return _Parts(Sum([one]), s.extent, Sum(), 1)
+            return _Parts(self._digit(parts.outer, parts.outer_extent, s.lower, s.extent), s.extent, Sum(), 1)
         edge = parts.inner_extent
         end = sizes.mul(s.lower, s.extent)
         if sizes.exact(edge, end) is not None:
@@ -122,18 +139,26 @@ class _Divider:
         whole = Sum([Split(mark, 1, mark.extent, 1)])
         source = mark.source
         if isinstance(source, Var):
-            inside = source in self.inner_vars
-            return _Parts(Sum(), 1, whole, mark.extent) if inside else _Parts(whole, mark.extent, Sum(), 1)
+            inner = source in self.inner_vars
+            return _Parts(Sum(), 1, whole, mark.extent) if inner else _Parts(whole, mark.extent, Sum(), 1)
         parts = self.sum(source)
         if parts.is_inner:
-            self._bound(mark, self.inner_bounds)
-            return _Parts(Sum(), 1, whole, mark.extent)
+            inside = self._same(mark, source, parts.inner)
+            self._bound(inside, self.inner_bounds)
+            return _Parts(Sum(), 1, Sum([Split(inside, 1, inside.extent, 1)]), mark.extent)
         if parts.is_outer:
-            self._bound(mark, self.outer_bounds)
-            return _Parts(whole, mark.extent, Sum(), 1)
+            inside = self._same(mark, source, parts.outer)
+            self._bound(inside, self.outer_bounds)
+            return _Parts(Sum([Split(inside, 1, inside.extent, 1)]), mark.extent, Sum(), 1)
         if mark.bounded or source.base != 0 or mark.overlap:
             raise NotAffine("a predicate or an offset ties inner and outer iterators together")
         return parts
+
+    def _same(self, mark: Mark, source: Sum, part: Sum) -> Mark:
+        """The mark over this part, which has the value of its source."""
+        if part.args == source.args:
+            return mark
+        return replace(mark, source=Sum(part.args, source.base))
 
     def _bound(self, mark: Mark, bounds: list[Expr]) -> None:
         if not mark.bounded or not isinstance(mark.source, Sum):
@@ -145,7 +170,7 @@ class _Divider:
         if low != 0:
             bounds.append(GE(plain, builder.sizes.expr(low, dtype)))
         high = builder.sizes.add(low, mark.extent)
-        if high != source.args[0].extent:
+        if high != mark.full:
             bounds.append(LT(plain, builder.sizes.expr(high, dtype)))
 
 
@@ -323,5 +348,3 @@ def _variable(source: Expr, value: Expr) -> tuple[Var, Expr]:
         else:
             raise ArgumentValueError("a mark that is no iterator cannot be inverted")
     return source, value
-
-

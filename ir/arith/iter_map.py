@@ -209,8 +209,9 @@ def _limit(builder: IterBuilder, group: list[tuple[type[Expr], Expr, Expr]]) -> 
     extent = sizes.sub(high, low)
     if isinstance(extent, int) and extent <= 0:
         raise NotAffine("the predicate never holds")
-    mark = Mark(Sum([one], sizes.sub(0, low)), extent, bounded=True)
     args = _parts(one)
+    source = Sum(list(args), sizes.sub(0, low))
+    mark = Mark(source, extent, overlap=one.mark.overlap, bounded=True, full=one.extent)
     builder.patterns.append(Pattern(args, mark, low))
 
 
@@ -335,7 +336,7 @@ class _Check:
 
     def _ordered(self, splits: list[Split]) -> list[Split]:
         """By lower factor; where that has symbols, so that each starts a multiple of where one ends."""
-        if all([isinstance(s.lower, int) for s in splits]):
+        if all(isinstance(s.lower, int) for s in splits):
             return sorted(splits, key=_lower)
         left, out = list(splits), []
         end: Size = 1
@@ -361,7 +362,7 @@ class _Check:
         sizes = self.builder.sizes
         first, last = ordered[0], ordered[-1]
         count = mark.extent
-        if mark.low != 0 and isinstance(mark.source, Sum):
+        if mark.padded and isinstance(mark.source, Sum):
             count = mark.source.args[0].extent
         if end == mark.extent and mark.low == 0:
             return

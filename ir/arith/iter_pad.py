@@ -48,7 +48,9 @@ def padded_inverse(
         if s.args and s.args[0].scale != 1:
             raise NotAffine("an index has a stride")
         dom = Range(builder.sizes.expr(s.base, out.dtype), builder.sizes.expr(extent, out.dtype))
-        ana.bind(out, Range(const(0, out.dtype), ana.simplify(Add(dom.min, dom.extent))) if from_zero else dom)
+        ana.bind(
+            out, Range(const(0, out.dtype), ana.simplify(Add(dom.min, dom.extent))) if from_zero else dom
+        )
         ranges.append(dom)
         if from_zero and s.base != 0:
             if not padding:

@@ -7,6 +7,7 @@ from typing import Any
 from ...node import Attrs, Node
 from ..expr import (
     Add,
+    BinaryOp,
     BitwiseAnd,
     BitwiseOr,
     BitwiseXor,
@@ -21,7 +22,7 @@ from ..expr import (
 )
 from ..op import Effect, Op, find_record
 
-_COMMUTATIVE = (Add, Mul, Min, Max, BitwiseAnd, BitwiseOr, BitwiseXor)
+_COMMUTATIVE = frozenset({Add, Mul, Min, Max, BitwiseAnd, BitwiseOr, BitwiseXor})
 
 
 class Keys:
@@ -58,6 +59,8 @@ class Keys:
             parts += [e.ty, e.value]
         elif isinstance(e, FloatImm):
             parts += [e.ty, repr(e.value)]
+        elif isinstance(e, BinaryOp):
+            return self._visit_binary(e)
         else:
             pure = self._visit_fields(e, parts)
             if isinstance(e, Call) and not is_pure_call(e):
@@ -67,6 +70,18 @@ class Keys:
             elif type(e) in _COMMUTATIVE and e.dtype.is_integral and parts[1] > parts[2]:
                 parts[1], parts[2] = parts[2], parts[1]
         number = self._numbers.setdefault(tuple(parts), len(self._numbers))
+        entry = self._memo[id(e)] = (e, number, pure)
+        return entry
+
+    def _visit_binary(self, e: BinaryOp) -> tuple[Any, int, bool]:
+        a = self._memo.get(id(e.a)) or self._visit(e.a)
+        b = self._memo.get(id(e.b)) or self._visit(e.b)
+        x, y, kind = a[1], b[1], type(e)
+        if x > y and kind in _COMMUTATIVE and e.dtype.is_integral:
+            x, y = y, x
+        pure = a[2] and b[2]
+        parts = (kind, x, y) if pure else (None, id(e))
+        number = self._numbers.setdefault(parts, len(self._numbers))
         entry = self._memo[id(e)] = (e, number, pure)
         return entry
 

@@ -93,7 +93,6 @@ def _value(e: Expr, env: dict[Var, int]) -> int:
     return int(rule(a, b))
 
 
-
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     Add: lambda a, b: a + b,
     Sub: lambda a, b: a - b,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from ...node import runs_deep
 from ..expr import Add, Expr, Range, Sub, Var, const
-
 from .analyzer import Analyzer
 from .intset import IntervalSet, eval_set
 from .iter_build import IterBuilder, NotAffine, Sum
@@ -15,7 +14,10 @@ from .iter_map import _Check, _downwards, add_predicate, one_split, scoped
 
 @runs_deep
 def estimate_region_strict_bound(
-    region: Sequence[Range], domain: Mapping[Var, Range], predicate: Expr | bool, analyzer: Analyzer | None = None
+    region: Sequence[Range],
+    domain: Mapping[Var, Range],
+    predicate: Expr | bool,
+    analyzer: Analyzer | None = None,
 ) -> list[IntervalSet] | None:
     """Exactly the elements that the region covers while its iterators run; None where that is no box."""
     builder = IterBuilder(domain, scoped(analyzer, domain))
@@ -56,7 +58,10 @@ def _span(builder: IterBuilder, dim: Range, turned: bool, total: Sum) -> Interva
 
 @runs_deep
 def estimate_region_lower_bound(
-    region: Sequence[Range], domain: Mapping[Var, Range], predicate: Expr | bool, analyzer: Analyzer | None = None
+    region: Sequence[Range],
+    domain: Mapping[Var, Range],
+    predicate: Expr | bool,
+    analyzer: Analyzer | None = None,
 ) -> list[IntervalSet] | None:
     """A box of elements that the region covers for sure; None where none is known."""
     return estimate_region_strict_bound(region, domain, predicate, analyzer)
@@ -64,7 +69,10 @@ def estimate_region_lower_bound(
 
 @runs_deep
 def estimate_region_upper_bound(
-    region: Sequence[Range], domain: Mapping[Var, Range], predicate: Expr | bool, analyzer: Analyzer | None = None
+    region: Sequence[Range],
+    domain: Mapping[Var, Range],
+    predicate: Expr | bool,
+    analyzer: Analyzer | None = None,
 ) -> list[IntervalSet]:
     """A box that holds every element that the region covers."""
     whole = estimate_region_strict_bound(region, domain, predicate, analyzer)
@@ -83,5 +91,3 @@ def estimate_region_upper_bound(
         high = eval_set(last, sets, ana)
         out.append(IntervalSet(low.min, high.max))
     return out
-
-

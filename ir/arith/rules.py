@@ -60,6 +60,6 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple({r.name: r for rules in RULES.values() for r in rules}.values())
 
 
-# the families enter themselves
-from . import rules_bool, rules_compare, rules_divide, rules_misc  # noqa: E402
-from . import rules_constant, rules_extreme, rules_quotient, rules_vector  # noqa: E402,F401
+# the families enter themselves, in this order
+from . import rules_bool, rules_divide, rules_misc  # noqa: E402,F401,I001
+from . import rules_compare, rules_constant, rules_extreme, rules_quotient, rules_vector  # noqa: E402,F401

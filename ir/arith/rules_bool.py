@@ -177,6 +177,45 @@ def compare_sums(ana: Analyzer, e: Comparison) -> Expr | None:
     return None if ana.keys.same(result, e) else result
 
 
+@rule((LT, LE), "compare-blocks", INDEX, "g * t + s < g * k is t < k, where 0 <= s < g")
+def compare_blocks(ana: Analyzer, e: Comparison) -> Expr | None:
+    """Drop the terms that cannot matter: they stay within one block of the others' steps."""
+    dtype = e.a.dtype
+    if not _int(e.a) or not dtype.is_int:
+        return None
+    total = ana.linear(e.a).minus(ana.linear(e.b))
+    # a <= b is a - b - 1 < 0
+    total.const -= isinstance(e, LE)
+    if len(total.terms) < 2:
+        return None
+    for g in sorted({abs(c) for c in total.coeffs()} - {1}, reverse=True):
+        big, small = Linear(), Linear({}, total.const)
+        for key, (coeff, term) in total.terms.items():
+            (small if coeff % g else big).add_term(key, coeff, term)
+        bound = small.bound(ana)
+        if not small.terms or not big.terms or bound.min // g != bound.max // g:
+            continue
+        left, right = Linear(), Linear()
+        for key, (coeff, term) in big.terms.items():
+            (left if coeff > 0 else right).add_term(key, abs(coeff) // g, term)
+        limit = -(bound.min // g)
+        if left.terms and (not right.terms or limit > 0):
+            right.const = limit
+        else:
+            left.const = -limit
+        sides = [rebuild(side, dtype, ana.wraps(e.a)) for side in (left, right)]
+        if sides[0] is None or sides[1] is None:
+            continue
+        if (
+            ana.is_exact(sides[0])
+            and ana.is_exact(sides[1])
+            and _calm(ana, sides[0])
+            and _calm(ana, sides[1])
+        ):
+            return LT(sides[0], sides[1])
+    return None
+
+
 def _calm(ana: Analyzer, side: Expr) -> bool:
     from .simplify import _inside
 

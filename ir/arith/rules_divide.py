@@ -68,18 +68,20 @@ def _may_be_zero(ana: Analyzer, e: Expr) -> bool:
     return bound.min <= 0 <= bound.max
 
 
-@rule(Div, "trunc-is-floor", ANY, "truncdiv(a, b) = a // b where a >= 0 and b > 0")
+@rule(Div, "trunc-is-floor", ANY, "truncdiv(a, b) = a // b where a >= 0 and b >= 0")
 def trunc_is_floor(ana: Analyzer, e: Div) -> Expr | None:
     """Prefer the floor form, for which there are more rules."""
-    if _int(e) and ana.bound(e.a).min >= 0 and ana.bound(e.b).min > 0:
+    if _int(e) and ana.bound(e.a).min >= 0 and ana.bound(e.b).min >= 0:
+        ana.floored = True
         return FloorDiv(e.a, e.b)
     return None
 
 
-@rule(Mod, "trunc-is-floor-mod", ANY, "truncmod(a, b) = a % b where a >= 0 and b > 0")
+@rule(Mod, "trunc-is-floor-mod", ANY, "truncmod(a, b) = a % b where a >= 0 and b >= 0")
 def trunc_is_floor_mod(ana: Analyzer, e: Mod) -> Expr | None:
     """Prefer the floor form, for which there are more rules."""
-    if _int(e) and ana.bound(e.a).min >= 0 and ana.bound(e.b).min > 0:
+    if _int(e) and ana.bound(e.a).min >= 0 and ana.bound(e.b).min >= 0:
+        ana.floored = True
         return FloorMod(e.a, e.b)
     return None
 
@@ -281,13 +283,14 @@ def divide_symbolic(ana: Analyzer, e: BinaryOp) -> Expr | None:
     total = ana.linear(e.a)
     rest.const = total.const
     for key, (coeff, term) in total.terms.items():
+        if ana.keys.same(term, e.b):
+            quotient.const += coeff
+            continue
         factor = _cofactor(ana, term, e.b)
         if factor is None:
             rest.add_term(key, coeff, term)
-        elif factor is e.b:
-            quotient.const += coeff
         else:
-            quotient.add_term(ana.keys.key(factor), coeff, factor)
+            quotient.add(ana.linear(factor), coeff)
     below = rest.minus(divisor)
     below.const += 1
     if not (ana.never_positive(rest.scaled(-1)) and ana.never_positive(below)):
@@ -296,9 +299,7 @@ def divide_symbolic(ana: Analyzer, e: BinaryOp) -> Expr | None:
 
 
 def _cofactor(ana: Analyzer, term: Expr, divisor: Expr) -> Expr | None:
-    """What the term is the divisor's multiple by; the divisor itself for once."""
-    if ana.keys.same(term, divisor):
-        return divisor
+    """What the term is the divisor's multiple by."""
     if isinstance(term, Mul) and ana.is_exact(term):
         if ana.keys.same(term.b, divisor):
             return term.a

@@ -1,4 +1,4 @@
-"""Rules for min and max: absorption, common parts, quotients."""
+"""Rules for min and max: common parts, quotients. (Bounds decide what one operand absorbs.)"""
 
 from __future__ import annotations
 
@@ -21,38 +21,6 @@ def _int(e: Expr) -> bool:
     return isinstance(ty, PrimType) and ty.dtype.is_scalar and (ty.dtype.is_int or ty.dtype.is_uint)
 
 
-@rule((Min, Max), "extreme-absorb", ANY, "min(max(x, y), x) = x; min(max(x, y), min(x, y)) = min(x, y); max alike")
-def extreme_absorb(ana: Analyzer, e: BinaryOp) -> Expr | None:
-    """Drop what the other extreme makes useless."""
-    if not _int(e):
-        return None
-    other, same = _OTHER[type(e)], ana.keys.same
-    for inner, x in ((e.a, e.b), (e.b, e.a)):
-        if type(inner) is not other:
-            continue
-        assert isinstance(inner, BinaryOp)
-        if same(inner.a, x) or same(inner.b, x):
-            return x
-        if type(x) is type(e) and (same(inner.a, x.a) or same(inner.b, x.a) or same(inner.a, x.b)):
-            if same(type(x)(inner.a, inner.b), x):
-                return x
-    return None
-
-
-@rule((Min, Max), "extreme-repeated", ANY, "min(min(min(x, y), z), y) = min(min(x, y), z)")
-def extreme_repeated(ana: Analyzer, e: BinaryOp) -> Expr | None:
-    """Drop what stands in the chain already."""
-    kind = type(e)
-    for chain, x in ((e.a, e.b), (e.b, e.a)):
-        rest: Expr = chain
-        while type(rest) is kind and _int(e):
-            assert isinstance(rest, BinaryOp)
-            if ana.keys.same(rest.b, x) or ana.keys.same(rest.a, x):
-                return chain
-            rest = rest.a
-    return None
-
-
 @rule((Min, Max), "extreme-shared", ANY, "min(max(x, y), max(x, z)) = max(min(y, z), x); max alike")
 def extreme_shared(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """Take a shared operand out of two opposite extremes."""
@@ -67,7 +35,12 @@ def extreme_shared(ana: Analyzer, e: BinaryOp) -> Expr | None:
     return None
 
 
-@rule((Min, Max), "extreme-common", INDEX, "min(y + x, z + x) = min(y, z) + x; min(x - y, x - z) = x - max(y, z)")
+@rule(
+    (Min, Max),
+    "extreme-common",
+    INDEX,
+    "min(y + x, z + x) = min(y, z) + x; min(x - y, x - z) = x - max(y, z)",
+)
 def extreme_common(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """Take what both operands have in common out."""
     if not _int(e):
@@ -148,7 +121,12 @@ def extreme_scale(ana: Analyzer, e: BinaryOp) -> Expr | None:
     return None
 
 
-@rule((Min, Max), "extreme-quotients", ANY, "min(x // c, y // c) = min(x, y) // c for c > 0, max(x, y) // c for c < 0")
+@rule(
+    (Min, Max),
+    "extreme-quotients",
+    ANY,
+    "min(x // c, y // c) = min(x, y) // c for c > 0, max(x, y) // c for c < 0",
+)
 def extreme_quotients(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """Divide once."""
     a, b = e.a, e.b

@@ -133,7 +133,12 @@ def quotient_less_remainder(ana: Analyzer, e: FloorDiv) -> Expr | None:
     return None
 
 
-@rule(FloorMod, "remainder-of-remainder", INDEX, "(x - x % c) % c = 0, (x + (-x) % n) % n = 0: a remainder by the divisor counts as its dividend")
+@rule(
+    FloorMod,
+    "remainder-of-remainder",
+    INDEX,
+    "(x - x % c) % c = 0, (x + (-x) % n) % n = 0: a remainder by the divisor counts as its dividend",
+)
 def remainder_of_remainder(ana: Analyzer, e: FloorMod) -> Expr | None:
     """Replace remainders by the same divisor (or a multiple of it) by their dividends where terms go."""
     if not _int(e):
@@ -161,6 +166,18 @@ def _multiple(ana: Analyzer, a: Expr, b: Expr) -> bool:
 def _same(x: Linear, y: Linear) -> bool:
     difference = x.minus(y)
     return difference.is_const and difference.const == 0
+
+
+@rule(FloorDiv, "divide-negated", INDEX, "a // -b = -a // b, for an expression b")
+def divide_negated(ana: Analyzer, e: FloorDiv) -> Expr | None:
+    """Prefer the positive divisor."""
+    if not _int(e) or type(e.b) is IntImm or ana.wraps(e):
+        return None
+    divisor = ana.linear(e.b)
+    if not divisor.terms or divisor.const > 0 or max(divisor.coeffs()) > 0:
+        return None
+    a, b = _built(ana, ana.linear(e.a).scaled(-1), e), _built(ana, divisor.scaled(-1), e)
+    return None if a is None or b is None else FloorDiv(a, b)
 
 
 @rule(FloorMod, "digit-form", ANY, "(x // a) % b = x % (a * b) // a, for a, b > 0")
@@ -213,8 +230,10 @@ def divide_by_symbols(ana: Analyzer, e: BinaryOp) -> Expr | None:
 def _cofactor(ana: Analyzer, coeff: int, term: Expr, divisor: Expr) -> Linear | None:
     """`coeff * term / divisor` where the divisor divides it plainly."""
     number = 1
-    if type(divisor) is Mul and type(divisor.b) is IntImm:
-        divisor, number = divisor.a, divisor.b.value
+    if isinstance(divisor, Mul):
+        factor = divisor.b
+        if isinstance(factor, IntImm):
+            number, divisor = factor.value, divisor.a
     if number == 0 or coeff % number:
         return None
     if ana.keys.same(term, divisor):

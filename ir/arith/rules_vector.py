@@ -82,7 +82,9 @@ def vector_select(ana: Analyzer, e: Select) -> Expr | None:
     return None
 
 
-@rule((Min, Max), "vector-extremes", ANY, "min(min(v, broadcast x), broadcast y) = min(v, broadcast min(x, y))")
+@rule(
+    (Min, Max), "vector-extremes", ANY, "min(min(v, broadcast x), broadcast y) = min(v, broadcast min(x, y))"
+)
 def vector_extremes(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """Join the broadcasts of a chain (integers: NaN would make the order count)."""
     from .simplify import simplify
@@ -148,7 +150,9 @@ def _stays(ana: Analyzer, a: Ramp) -> bool:
     return bool(own.min_value <= bound.min and bound.max <= own.max_value)
 
 
-@rule(FloorMod, "vector-remainder", INDEX, "ramp(8 * x + 7, s) % c = ramp(7 % c, s) % c, where c divides the 8")
+@rule(
+    FloorMod, "vector-remainder", INDEX, "ramp(8 * x + 7, s) % c = ramp(7 % c, s) % c, where c divides the 8"
+)
 def vector_remainder(ana: Analyzer, e: FloorMod) -> Expr | None:
     """Drop the multiples of the divisor in the base of a ramp."""
     a, b = e.a, e.b
@@ -171,7 +175,12 @@ def vector_remainder(ana: Analyzer, e: FloorMod) -> Expr | None:
     return FloorMod(Ramp(base, a.stride, a.lanes), b)
 
 
-@rule((Div, Mod), "vector-truncated", ANY, "truncated division of a ramp of values not negative is floor division")
+@rule(
+    (Div, Mod),
+    "vector-truncated",
+    ANY,
+    "truncated division of a ramp of values not negative is floor division",
+)
 def vector_truncated(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """Prefer the floor form."""
     if type(e.a) is not Ramp or not e.dtype.is_int or e.dtype.scalable or not _stays(ana, e.a):

@@ -32,6 +32,8 @@ from ..expr import (
 )
 from ..op import Op
 from ..types import PrimType
+from ..visitor import Rewriter, walk
+from .digits import join_digits, put_at
 from .linear import Linear, leaves, linear, rebuild
 from .rules import RULES
 from .sums import refine
@@ -55,6 +57,35 @@ def simplify(ana: Analyzer, e: Expr) -> Expr:
     if result is not e:
         memo[id(result), ana.data] = (result, result)
     return result
+
+
+def truncated(ana: Analyzer, e: Expr, result: Expr) -> Expr:
+    """The result with truncated divisions, where `e` had no others and they are the same.
+
+    Truncated division becomes floor division for the sake of its rules; machines have the former.
+    """
+    for node in walk(e):
+        if type(node) is FloorDiv or type(node) is FloorMod:
+            return result
+    return _Truncating(ana).visit(result)
+
+
+class _Truncating(Rewriter):
+    def __init__(self, ana: Analyzer) -> None:
+        super().__init__()
+        self.ana = ana
+
+    def visit_FloorDiv(self, e: FloorDiv) -> Expr:
+        return self._turned(e, Div)
+
+    def visit_FloorMod(self, e: FloorMod) -> Expr:
+        return self._turned(e, Mod)
+
+    def _turned(self, e: FloorDiv | FloorMod, kind: type[Div] | type[Mod]) -> Expr:
+        a, b = self.visit(e.a), self.visit(e.b)
+        if self.ana.bound(e.a).min >= 0 and self.ana.bound(e.b).min >= 0:
+            return kind(a, b)
+        return type(e)(a, b)
 
 
 _SUMS = (Add, Sub, Mul)
@@ -181,11 +212,15 @@ def _sum(ana: Analyzer, e: Expr) -> Expr:
     """The canonical form of a sum: like terms joined, the constant last (class RING)."""
     total = Linear()
     table: dict[int, Expr] = {}
-    for scale, leaf in leaves(e):
+    parts = leaves(e)
+    whole = _raw_digits(ana, e, parts)
+    if whole is not None:
+        return simplify(ana, whole)
+    for scale, leaf in parts:
         new = _product(ana, leaf) if type(leaf) is Mul else simplify(ana, leaf)
         table[id(leaf)] = new
         total.add(linear(ana, new, ring=True), scale)
-    if all([ana.keys.pure(new) for new in table.values()]):
+    if all(ana.keys.pure(new) for new in table.values()):
         join_quotients(ana, total)
         wraps = ana.wraps(e)
         refine(ana, total, e.dtype, wraps)
@@ -200,6 +235,28 @@ def _sum(ana: Analyzer, e: Expr) -> Expr:
                 ana.fired.add("sum")
             return result
     return _retree(e, table)
+
+
+_DIVISIONS = (FloorDiv, FloorMod, Div, Mod)
+
+
+def _raw_digits(ana: Analyzer, e: Expr, parts: list[tuple[int, Expr]]) -> Expr | None:
+    """The sum with its digits joined before the digits themselves are simplified, which may hide them."""
+    count = 0
+    for _, leaf in parts:
+        count += type(leaf) in _DIVISIONS
+    if count < 2:
+        return None
+    total = linear(ana, e, ring=True)
+    if not join_digits(ana, total):
+        return None
+    for _, leaf in parts:
+        if not ana.keys.pure(leaf):
+            return None
+    result = rebuild(total, e.dtype, ana.wraps(e))
+    if result is None or (not ana.data and ana.strict and not _stays_inside(ana, result)):
+        return None
+    return result
 
 
 def _negative_product(total: Linear, dtype: DType, wraps: bool) -> Expr | None:
@@ -226,7 +283,9 @@ def _product(ana: Analyzer, e: Mul) -> Expr:
     a, b = simplify(ana, e.a), simplify(ana, e.b)
     if type(a) is IntImm or type(b) is IntImm:
         return Mul(b, a) if type(a) is IntImm else Mul(a, b)
-    return e if a is e.a and b is e.b else Mul(a, b)
+    result = e if a is e.a and b is e.b else Mul(a, b)
+    changed = apply_rules(ana, result)
+    return result if changed is None else changed
 
 
 def _retree(e: Expr, table: dict[int, Expr]) -> Expr:
@@ -273,6 +332,7 @@ def join_quotients(ana: Analyzer, total: Linear) -> None:
     """`x // c * c + x % c` becomes x, `x % (a*b) // a * a + x % a` becomes `x % (a*b)` (class RING)."""
     if len(total.terms) < 2:
         return
+    join_digits(ana, total)
     for _ in range(len(total.terms)):
         if not _join_one(ana, total):
             return
@@ -296,26 +356,15 @@ def _join_one(ana: Analyzer, total: Linear) -> bool:
             ):
                 continue
             x, y = quotient.a, term.a  # type: ignore[attr-defined]
-            whole = _dividend(ana, x, y, divisor) if wanted is FloorDiv else x if ana.keys.same(x, y) else None
+            whole = (
+                _dividend(ana, x, y, divisor) if wanted is FloorDiv else x if ana.keys.same(x, y) else None
+            )
             if whole is not None:
-                _put_at(total, (key, other), linear(ana, whole, ring=True).scaled(coeff))
+                put_at(total, (key, other), linear(ana, whole, ring=True).scaled(coeff))
                 if ana.fired is not None:
                     ana.fired.add("join-quotient")
                 return True
     return False
-
-
-def _put_at(total: Linear, keys: tuple[int, int], new: Linear) -> None:
-    """The new terms in place of these two, where the first of them stood."""
-    merged = Linear({}, total.const)
-    placed = False
-    for key, (coeff, term) in total.terms.items():
-        if key not in keys:
-            merged.add_term(key, coeff, term)
-        elif not placed:
-            merged.add(new)
-            placed = True
-    total.terms, total.const = merged.terms, merged.const
 
 
 def _dividend(ana: Analyzer, x: Expr, y: Expr, divisor: int) -> Expr | None:

@@ -79,7 +79,7 @@ class Sizes:
             return e
         kind = type(e)
         if kind is IntImm:
-            return e.value  # type: ignore[attr-defined,no-any-return]
+            return e.value  # type: ignore[attr-defined]
         if kind is Add:
             return self.add(self.of(e.a), self.of(e.b))  # type: ignore[attr-defined]
         if kind is Sub:

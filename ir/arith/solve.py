@@ -38,7 +38,7 @@ MOST = 2_000
 
 @dataclass(frozen=True, slots=True)
 class IntGroupBounds:
-    """Bounds of one variable: `coeff * var` is above each of `lower`, below each of `upper`, ends included."""
+    """Bounds of a variable: `coeff * var` is above each of `lower`, below each of `upper`, ends included."""
 
     coeff: int
     lower: tuple[Expr, ...] = ()
@@ -219,7 +219,8 @@ def _eliminate(
     rows: dict[tuple[object, ...], _Row], index: int, var: Var, variables: Sequence[Var], sizes: Sizes
 ) -> tuple[dict[tuple[object, ...], _Row], IntGroupBounds]:
     kept: dict[tuple[object, ...], _Row] = {}
-    ups, downs = [], []
+    ups: list[_Row] = []
+    downs: list[_Row] = []
     for row in rows.values():
         c = row.coeffs[index]
         if c == 0:
@@ -400,9 +401,7 @@ class _Diagonal:
                 for row in (*m, *self.columns):
                     row[j] -= q * row[k]
                 # the inverse moves the other way: y_k takes up what y_j gave
-                self.inverse[k] = [
-                    a + q * b for a, b in zip(self.inverse[k], self.inverse[j], strict=True)
-                ]
+                self.inverse[k] = [a + q * b for a, b in zip(self.inverse[k], self.inverse[j], strict=True)]
             clean = clean and m[k][j] == 0
         return clean
 

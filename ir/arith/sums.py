@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...dtype import DType
-from ..expr import Add, Div, Expr, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Select, Sub
+from ..expr import Add, Div, Expr, FloorDiv, FloorMod, IntImm, Max, Min, Mod, Mul, Select, Sub, const
 from .linear import Linear, leaves, linear, rebuild
 
 if TYPE_CHECKING:
@@ -19,11 +19,13 @@ def refine(ana: Analyzer, total: Linear, dtype: DType, wraps: bool) -> None:
     """Simplify the sum in place; its value stays."""
     if len(total.terms) + (total.const != 0) < 2:
         return
-    quotients = choices = products = 0
+    quotients = remainders = choices = products = 0
     for _, term in total.terms.values():
         kind = type(term)
         if kind in _QUOTIENTS:
             quotients += 1
+        elif kind is FloorMod:
+            remainders += 1
         elif kind in _CHOICES:
             choices += 1
         elif kind is Mul:
@@ -31,6 +33,8 @@ def refine(ana: Analyzer, total: Linear, dtype: DType, wraps: bool) -> None:
     if quotients and len(total.terms) > 1:
         _align(ana, total)
         _remainders(ana, total)
+    if quotients + remainders > 1:
+        _halves(ana, total)
     if choices:
         _into_choice(ana, total, dtype, wraps)
     if products and len(total.terms) > 1:
@@ -65,6 +69,85 @@ def _align(ana: Analyzer, total: Linear) -> None:
             total.add_term(known[0] if base is not None else key, coeff, kept)
             total.const += coeff * ((inner.const - known[1]) // c) if base is not None else 0
             _note(ana, "align-quotients")
+
+
+def _halves(ana: Analyzer, total: Linear) -> None:
+    """`(x + 1) // 2 = x // 2 + x % 2` and `(x + 1) % 2 = 1 - x % 2`, used where terms go (class INDEX)."""
+    groups: dict[tuple[tuple[int, int], ...], list[_Half]] = {}
+    for key, (_, term) in total.terms.items():
+        if type(term) is not FloorDiv and type(term) is not FloorMod:
+            continue
+        if type(term.b) is not IntImm or term.b.value != 2:
+            continue
+        inner = linear(ana, term.a)
+        group = tuple(sorted([(k, x) for k, (x, _) in inner.terms.items()]))
+        # by the quotient q and the remainder r of the sum without its constant
+        if type(term) is FloorDiv:
+            half = _Half(key, term, 1, inner.const % 2, inner.const // 2)
+        else:
+            half = _Half(key, term, 0, -1 if inner.const % 2 else 1, inner.const % 2)
+        groups.setdefault(group, []).append(half)
+    for group, halves in groups.items():
+        if len(halves) < 2:
+            continue
+        inner = linear(ana, halves[0].term.a)  # type: ignore[attr-defined]
+        bases = _bases(ana, Linear({k: inner.terms[k] for k, _ in group}), halves[0].term)
+        best = total
+        for i, a in enumerate(bases):
+            for b in bases[i + 1 :]:
+                made = _in_terms_of(total, halves, a, b)
+                if made is not None and len(made.terms) < len(best.terms):
+                    best = made
+        if best is not total:
+            _replace(total, best)
+            _note(ana, "halves")
+
+
+def _bases(ana: Analyzer, inner: Linear, like: Expr) -> list[_Half]:
+    """x // 2, x % 2 and (x + 1) // 2, where their sums are fine."""
+    made: list[_Half] = []
+    two = const(2, like.dtype)
+    for kind, shift in ((FloorDiv, 0), (FloorMod, 0), (FloorDiv, 1)):
+        e = rebuild(Linear(inner.terms, shift), like.dtype, ana.wraps(like))
+        if e is not None and _fine(ana, e, ana.wraps(like)):
+            node = kind(e, two)
+            quotient = int(kind is FloorDiv)
+            made.append(_Half(ana.keys.key(node), node, quotient, shift if quotient else 1, 0))
+    return made
+
+
+class _Half(NamedTuple):
+    """A half of x as `quotients * (x // 2) + remainders * (x % 2) + rest`."""
+
+    key: int
+    term: Expr
+    quotients: int
+    remainders: int
+    rest: int
+
+
+def _in_terms_of(total: Linear, halves: list[_Half], a: _Half, b: _Half) -> Linear | None:
+    """The sum with each half as `p * a + q * b + r`, or by one of the two where they say the same."""
+    det = a.quotients * b.remainders - a.remainders * b.quotients
+    if abs(det) > 1:
+        return None
+    made = total.copy()
+    for half in halves:
+        del made.terms[half.key]
+    for half in halves:
+        coeff = total.terms[half.key][0]
+        if det:
+            p = (half.quotients * b.remainders - half.remainders * b.quotients) * det
+            q = (a.quotients * half.remainders - a.remainders * half.quotients) * det
+        else:
+            p, q = (half.quotients or half.remainders) * (a.quotients or a.remainders), 0
+            if (p * a.quotients, p * a.remainders) != (half.quotients, half.remainders):
+                return None
+        made.const += coeff * (half.rest - p * a.rest - q * b.rest)
+        for other, factor in ((a, p), (b, q)):
+            if factor:
+                made.add_term(other.key, coeff * factor, other.term)
+    return made
 
 
 def _remainders(ana: Analyzer, total: Linear) -> None:
@@ -145,9 +228,7 @@ def _sides(ana: Analyzer, term: Expr) -> list[Linear]:
     return [linear(ana, term.a), linear(ana, term.b)]
 
 
-def _partner(
-    ana: Analyzer, rest: Linear, term: Expr, coeff: int
-) -> tuple[int, list[Linear] | None] | None:
+def _partner(ana: Analyzer, rest: Linear, term: Expr, coeff: int) -> tuple[int, list[Linear] | None] | None:
     """Another choice by the same condition, with its sides; or the opposite extreme of the same two."""
     for key, (c, other) in rest.terms.items():
         if isinstance(term, Select) and isinstance(other, Select) and abs(c) == 1:

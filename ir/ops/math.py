@@ -125,7 +125,7 @@ define("tirx.isnan", "x", "first", "Whether x is not a number.", rule=isnan, num
 define("tirx.isinf", "x", BOOL, "Whether x is an infinity.", script=None, numpy=num.test("isinf"))
 define("tirx.isfinite", "x", BOOL, "Whether x is finite.", script=None, numpy=num.test("isfinite"))
 
-define("tirx.pow", "x, y", "same", "x to the power y, of floats.", rule=power, numpy=num.real("power"))
+define("tirx.pow", "x, y", "same", "x to the power y, of floats.", rule=power, numpy=num.real(num.power))
 define("tirx.atan2", "x1, x2", "same", "The angle of the point (x2, x1).", numpy=num.real("arctan2"))
 define("tirx.fmod", "x, y", "same", "The remainder of x / y, with the sign of x.", numpy=num.real("fmod"))
 define("tirx.hypot", "x1, x2", "same", "sqrt(x1 * x1 + x2 * x2).", numpy=num.real("hypot"))

@@ -38,6 +38,18 @@ def real(function: str | Evaluate) -> Evaluate:
     return evaluate
 
 
+def power(x: Any, y: Any) -> Any:
+    """x to the power y, as C's `pow` has it.
+
+    For single values numpy takes square roots where y is 0.5, whose results for -0.0 and -inf are others.
+    """
+    import numpy as np
+
+    shape = np.broadcast(x, y).shape
+    result = np.power(np.atleast_1d(x), np.atleast_1d(y))
+    return result.reshape(shape)
+
+
 def _as_dtype(result: Any, out: Any) -> Any:
     import numpy as np
 

@@ -75,7 +75,7 @@ def cache_write(
     demand(one_writer_reason(state, root, buffer) or accumulates_reason(state.block(block), buffer))
     scope = state.scope(root)
     writer = scope.children[block.target]
-    chosen, at, level = _readers(scope, writer, buffer, consumer_blocks)
+    chosen, at, level = readers_and_place(scope, writer, buffer, consumer_blocks)
     readers = [scope.children[r] for r in chosen]
     demand(written_before_reason(state, root, buffer, readers))
     part, cropped = written_part(state, root, writer, buffer, level, readers)
@@ -101,7 +101,7 @@ def put_before(state: State, root: BlockRef, at: For | SBlockRealize | None, stm
     return state.replace(stands, SeqStmt([stmt, stands]))
 
 
-def _readers(
+def readers_and_place(
     scope: BlockScope, writer: ChildBlock, buffer: Var, consumers: Sequence[SBlockRV] | None
 ) -> tuple[list[BlockRef], For | SBlockRealize | None, int]:
     """The readers that take the new buffer, before which statement to copy back, and inside how many loops."""

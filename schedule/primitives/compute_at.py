@@ -17,6 +17,7 @@ from ..handles import LoopRV, SBlockRV
 from ..legality import not_output
 from ..legality_compute_at import (
     all_below_reason,
+    all_produced_reason,
     blocks_below,
     carried_predicate_reason,
     once_reason,
@@ -128,7 +129,7 @@ def reverse_compute_at(
     at = _position(scope, target, producers, scope.consumers(ref), index)
     loops = [*state.loops(loop), target]
     boxes, why = produced_boxes(scope, child, producers, loops)
-    demand(why)
+    demand(why or all_produced_reason(scope, child, producers, boxes))
     nest = _consumer_nest(child, boxes, loops, preserve_unit_loops)
     demand(once_reason(nest.realize, (*loops, *nest.loops), nest.partial))
     return _moved(state, ref, target, nest, at)

@@ -17,7 +17,7 @@ from ...ir import (
 from ...ir.analysis.blocks import BlockScope
 from ...ir.analysis.regions import block_access_regions
 from ...ir.stmt import BlockRef
-from ...ir.visitor import Rewriter
+from ...ir.visitor import Rewriter, nodes_below
 from ..handles import SBlockRV
 from ..legality_inline import element_loads, inline_block_reason, single_store, store_axes_reason
 from ..moves import (
@@ -70,15 +70,34 @@ def compute_inline(state: State, block: SBlockRV) -> State:
     state = remove_leaf(state, ref)
     for reader in readers:
         realize = state.realize(reader)
-        made = Inliner(store)(realize)
+        named = substitute(realize, _axes_taken_over(realize.block, store)) if len(readers) == 1 else realize
+        made = Inliner(store)(named)
         state = state.replace(realize, made)
     return drop_buffers(state, root, [store.buffer])
+
+
+def _axes_taken_over(block: SBlock, store: BufferStore) -> dict[Var, Var]:
+    """Which axes of the only reader may become those of the block that goes.
+
+    Where the reader has axes of the same names and reads the very element of its axes, the value can
+    stand there as it is: nothing is seen of it, and a long chain is not copied at each step.
+    """
+    own = {a.var for a in block.iter_vars}
+    found: dict[Var, Var] = {}
+    for load in element_loads(block.body, store.buffer):
+        for axis, index in zip(store.indices, load.indices):
+            if not (isinstance(axis, Var) and isinstance(index, Var) and index in own):
+                return {}
+            if axis.name != index.name or axis.ty is not index.ty or found.setdefault(index, axis) is not axis:
+                return {}
+    return found if len(set(found.values())) == len(found) else {}
 
 
 def _readers(scope: BlockScope, ref: BlockRef, buffer: Var) -> list[BlockRef]:
     """The blocks that use the buffer. Raises Refused where one of them does more than load elements."""
     found: list[BlockRef] = []
-    for other, child in scope.children.items():
+    for other in scope.mentioning(buffer):
+        child = scope.children[other]
         for lp in child.loops:
             if mentions_in_range(lp.min, buffer) or mentions_in_range(lp.extent, buffer):
                 text = f"the range of loop `{lp.loop_var.name}` reads `{buffer.name}`"
@@ -100,7 +119,7 @@ class Inliner(Rewriter):
     def __init__(self, store: BufferStore) -> None:
         super().__init__()
         self.store = store
-        self.binds = bool(find(store.value, Let))
+        self.binds = any([isinstance(n, Let) for n in nodes_below(store)])
 
     def visit_BufferLoad(self, e: BufferLoad) -> Expr:
         made = self.visit_fields(e)
@@ -109,7 +128,7 @@ class Inliner(Rewriter):
             return made
         values: dict[Var, Expr] = {}
         for axis, index in zip(self.store.indices, made.indices):
-            if isinstance(axis, Var):
+            if isinstance(axis, Var) and index is not axis:
                 values[axis] = index if index.ty is axis.ty else Cast(axis.ty, index)
         value = substitute(self.store.value, values)
         return renew_definitions(value) if self.binds else value

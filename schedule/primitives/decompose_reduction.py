@@ -75,16 +75,18 @@ def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[St
     kept = [lp for lp in inner if feeds(child, lp, spatial=True)]
     dropped = [lp for lp in inner if not feeds(child, lp, spatial=True)]
     demand(dropped_loops_reason(kept, [lp.loop_var for lp in dropped]))
-    made, nest = _init_nest(child, kept, dropped)
-    state = state.replace_block(ref, _update(child.block))
+    made, nest = init_nest(child, kept, dropped)
+    state = state.replace_block(ref, update_block(child.block))
     target = state.loop(loop)
     state = state.replace(target, SeqStmt([nest, target]))
     return state, SBlockRV(block_ref(made))
 
 
-def _init_nest(child: ChildBlock, kept: Sequence[For], dropped: Sequence[For]) -> tuple[SBlock, Stmt]:
-    """The block of the initialiser under copies of the loops that it needs."""
-    loops = [_renewed(lp) for lp in kept]
+def init_nest(
+    child: ChildBlock, kept: Sequence[For], dropped: Sequence[For], suffix: str = "_init"
+) -> tuple[SBlock, Stmt]:
+    """The block of the initialiser under copies of the loops that it needs, named with the suffix."""
+    loops = [_renewed(lp, suffix) for lp in kept]
     mapping: dict[Var, Expr] = {old.loop_var: new.loop_var for old, new in zip(kept, loops)}
     mapping |= {lp.loop_var: lp.min for lp in dropped}
     loops = [lp.replace(min=substitute(lp.min, mapping), extent=substitute(lp.extent, mapping)) for lp in loops]
@@ -99,8 +101,8 @@ def _init_nest(child: ChildBlock, kept: Sequence[For], dropped: Sequence[For]) -
     return block, nest
 
 
-def _renewed(loop: For) -> For:
-    var = Var(loop.loop_var.name + "_init", loop.loop_var.ty)
+def _renewed(loop: For, suffix: str) -> For:
+    var = Var(loop.loop_var.name + suffix, loop.loop_var.ty)
     thread = loop.thread_binding
     if thread is not None:
         thread = IterVar(thread.dom, Var(thread.var.name, thread.var.ty), thread.iter_type, thread.thread_tag)
@@ -139,7 +141,7 @@ def _condition(child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[F
     return result
 
 
-def _update(block: SBlock) -> SBlock:
+def update_block(block: SBlock) -> SBlock:
     """The block without its initialiser: what it writes counts as read now."""
     read = {r.buffer for r in block.reads}
     own = [r for r in block.writes if r.buffer not in read]

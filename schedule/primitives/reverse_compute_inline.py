@@ -78,23 +78,23 @@ def reverse_compute_inline(state: State, block: SBlockRV) -> State:
     scope = state.scope(root)
     child = scope.children[ref]
     demand(inline_block_reason(scope, ref))
-    before = _producer(state, scope, ref)
+    before = only_producer(state, scope, ref)
     producer = scope.children[before]
     made = single_store(child.block)
     demand(producer_reason(scope, before, made))
     given = single_store(producer.block)
     demand(independent_inputs_reason(scope, ref, before, given.buffer))
     demand(own_axes_reason(child) or own_axes_reason(producer) or whole_domain_reason(child))
-    values, condition = _axes_by_elements(child, producer, given)
+    values, condition = axes_by_elements(child, producer, given)
     new = _joined_block(producer.block, given, made, values)
     state = remove_leaf(state, ref)
     realize = state.realize(before)
-    predicate = both(realize.predicate, _on_loops(condition, producer))
+    predicate = both(realize.predicate, on_loops(condition, producer))
     state = state.replace(realize, realize.replace(predicate=predicate, block=new))
     return drop_buffers(state, root, [given.buffer])
 
 
-def _producer(state: State, scope: BlockScope, ref: BlockRef) -> BlockRef:
+def only_producer(state: State, scope: BlockScope, ref: BlockRef) -> BlockRef:
     """The one block that computes what the block reads, whose result nobody else needs."""
     child = scope.children[ref]
     name = child.block.name_hint
@@ -104,9 +104,9 @@ def _producer(state: State, scope: BlockScope, ref: BlockRef) -> BlockRef:
         raise refuse("several-producers", text, child.block)
     producer = scope.children[found[0]]
     buffers = [r.buffer for r in producer.block.writes]
-    root = state.block(state.scope_root(ref))
+    own = set(state.block(state.scope_root(ref)).alloc_buffers)
     for buffer in buffers:
-        if buffer not in root.alloc_buffers:
+        if buffer not in own:
             text = f"`{buffer.name}`, which block `{name}` reads, is visible outside the scope"
             raise refuse("output-block", text, producer.block)
         for other, user in scope.children.items():
@@ -126,7 +126,7 @@ def mentions_bounds(e: Expr, buffer: Var) -> bool:
     return mentions(e, buffer)  # type: ignore[arg-type]
 
 
-def _axes_by_elements(
+def axes_by_elements(
     child: ChildBlock, producer: ChildBlock, given: BufferStore
 ) -> tuple[dict[Var, Expr], Expr]:
     """The axes of the consumer for the element that the producer stores, and when there are such.
@@ -240,7 +240,7 @@ def _joined_block(
     return new.replace(reads=reads, writes=writes)
 
 
-def _on_loops(condition: Expr, producer: ChildBlock) -> Expr:
+def on_loops(condition: Expr, producer: ChildBlock) -> Expr:
     """The condition in terms of the producer's loops, without the parts that always hold."""
     ana = Analyzer()
     for lp in producer.loops:
@@ -249,9 +249,9 @@ def _on_loops(condition: Expr, producer: ChildBlock) -> Expr:
     result: Expr = const(1, "bool")
     with ana.assume(producer.realize.predicate):
         for part in _parts(condition):
-            on_loops = ana.simplify(substitute(part, axes))
-            if not ana.can_prove(on_loops):
-                result = both(result, on_loops)
+            moved = ana.simplify(substitute(part, axes))
+            if not ana.can_prove(moved):
+                result = both(result, moved)
     return result
 
 

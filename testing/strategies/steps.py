@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ...errors import ScheduleError
-from ...ir import SBlock, structural_equal
+from ...ir import For, SBlock, structural_equal
 from ...ir.stmt import BlockRef, SBlockRealize
 from ...schedule import LoopRV, SBlockRV, Schedule
 
@@ -168,12 +168,17 @@ def _annotate(draw: Draw, sch: Schedule) -> None:
     sch.annotate(draw(st.sampled_from([block, *sch.get_loops(block)])), "note", draw(st.integers(0, 3)))
 
 
+def annotated(sch: Schedule, ref: BlockRef) -> list[SBlock | For]:
+    """The block and the loops around it: what can carry annotations."""
+    return [sch.state.block(ref), *sch.state.loops(ref)]
+
+
 @step
 def _unannotate(draw: Draw, sch: Schedule) -> None:
     noted = [
         (name, depth)
         for name, ref in named_blocks(sch)
-        for depth, node in enumerate([sch.state.block(ref), *sch.state.loops(ref)])
+        for depth, node in enumerate(annotated(sch, ref))
         if "note" in node.annotations
     ]
     if not noted:
@@ -197,6 +202,11 @@ def _sample_partitioned_tile(draw: Draw, sch: Schedule) -> None:
 @step
 def _sample_categorical(draw: Draw, sch: Schedule) -> None:
     sch.annotate(any_loop(draw, sch), "choice", sch.sample_categorical([1, 2, 4], [0.5, 0.25, 0.25]))
+
+
+@step
+def _sample_compute_location(draw: Draw, sch: Schedule) -> None:
+    sch.sample_compute_location(any_block(draw, sch))
 
 
 def steps(only: tuple[str, ...] = ()) -> st.SearchStrategy[Step]:

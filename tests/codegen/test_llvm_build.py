@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,18 @@ import numpy as np
 import pytest
 
 from loopwright.codegen import build, compiled
+from loopwright.codegen.collector import collector_paused
 from loopwright.codegen.llvm import build as llvm_build
 from loopwright.codegen.llvm import cache
-from loopwright.errors import DivisionError, IRError, OutOfBoundsError, Span, UnsupportedError
+from loopwright.errors import (
+    CodegenError,
+    DivisionError,
+    ExecutionError,
+    IRError,
+    OutOfBoundsError,
+    Span,
+    UnsupportedError,
+)
 from loopwright.ir import (
     Add,
     Broadcast,
@@ -33,6 +44,7 @@ from loopwright.ir import (
     SBlockRealize,
     Var,
 )
+from loopwright.script import parse
 
 
 def kernel(step: float = 1.0, name: str = "x", symbol: str | None = "shift") -> PrimFunc:
@@ -45,6 +57,7 @@ def kernel(step: float = 1.0, name: str = "x", symbol: str | None = "shift") -> 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    cache.sources_digest()  # kept in the cache that was there before
     monkeypatch.setenv("LOOPWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("LOOPWRIGHT_CACHE", raising=False)
     monkeypatch.setattr(llvm_build, "_compiled", type(llvm_build._compiled)())
@@ -306,3 +319,72 @@ def test_functions_are_found_by_their_symbol() -> None:
     mod["outer"](x)
     mod["inner"](x)
     assert (x == 3).all()
+
+
+def test_the_hash_of_the_sources_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh = cache.sources_digest.__wrapped__
+    found = fresh()
+    assert len(entries(folder)) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("builtins.open", None)  # no source is read again
+        assert fresh() == found
+    monkeypatch.setattr(cache, "_state", lambda path, stat: b"another state")
+    assert fresh() == found
+    assert len(entries(folder)) == 2
+
+
+def test_the_collector_rests_while_compiling_and_runs_again() -> None:
+    assert gc.isenabled()
+    with collector_paused(), collector_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_long_straight_bodies_compile_quickly() -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((600000,), "float32")):
+    for i in range(1000):
+        for j in T.unroll(600):
+            A[i * 600 + j] = A[i * 600 + j] + T.float32(1)
+""")
+    start = time.process_time()
+    call = build(func)["f"]
+    assert time.process_time() - start < 3  # 5 s where LLVM looks at all pairs of accesses
+    a = np.zeros(600000, np.float32)
+    call(a)
+    assert (a == 1).all()
+
+
+@pytest.mark.parametrize("name", ["llvm.nosuch", "llvm.nosuch.f32", "nosuch"])
+def test_unknown_intrinsics_are_named(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    func = parse(f"""
+@T.prim_func
+def f(A: T.Buffer((4,), "float32")):
+    A[0] = T.call_llvm_pure_intrin("float32", "{name}", A[1])
+""")
+    with pytest.raises(CodegenError, match="nosuch") as caught:
+        build(func)
+    assert caught.value.code == "llvm-intrinsic"
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("step", [0, -2])
+def test_the_step_of_a_loop_is_checked(step: int) -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), step: T.int32):
+    for i in range(0, 8, step):
+        A[i] = 1
+""")
+    for call in (build(func)["f"], func.interpret):
+        with pytest.raises(ExecutionError, match=f"`i` is {step}") as caught:
+            call(np.zeros(8, np.int32), step)
+        assert caught.value.code == "loop-step"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -620,6 +621,14 @@ def test_assumptions_and_undefined_variables() -> None:
         kernel([], Evaluate(Var("lost"))).interpret()
     with pytest.raises(UnsupportedError, match="undef"):
         kernel([], Evaluate(Call("tirx.undef", (), "int32"))).interpret()
+
+
+def test_a_power_of_one_half_is_no_square_root() -> None:
+    x, y = Var("x", "float64"), Var("y", "float64")
+    for call in (Call("tirx.pow", (x, y), "float64"), Call("tirx.call_extern", ("pow", x, y), "float64")):
+        func = kernel([x, y], Return(call), ret="float64")
+        assert math.copysign(1.0, func.interpret(-0.0, 0.5)) == 1.0
+        assert func.interpret(-math.inf, 0.5) == math.inf
 
 
 # --- arguments

@@ -105,10 +105,10 @@ CASES = {
     "for i in range(0):\n    C[0] = A[7]": None,
     "C[0] = A[x]": ("A", "warning"),
     "if x == 2:\n    C[0] = A[9]": ("A", "warning"),
-    "C[0:8] = T.Broadcast(1, 8)": ("C", "error"),
+    "C[T.Ramp(0, 1, 8)] = T.Broadcast(1, 8)": ("C", "error"),
     "for i in T.thread_binding(9, 'threadIdx.x'):\n    C[0] = A[i]": ("A", "warning"),
     "for i in range(9):\n    if i < 4:\n        C[i] = A[i]": None,
-    "for i in range(9):\n    if i >= 4:\n        break\n    C[i] = A[i]": ("A", "warning"),
+    "for i in range(9):\n    if i >= 4:\n        break\n    C[0] = A[i]": ("A", "warning"),
     "for i in range(2):\n    with T.sblock('b'):\n        M = T.match_buffer(A[i * 4:i * 4 + 4], (4,))\n        C[0] = M[0]": (
         "A",
         "error",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from loopwright.ir import (
     Call,
     Cast,
     Div,
+    FloatImm,
     FloorDiv,
     FloorMod,
     IntImm,
@@ -330,7 +332,93 @@ def templates(dtype):
         FloorDiv(Add(Mul(x, y), c(0)), y),
     ]
     out += [FloorDiv(c(low), c(3)), Div(c(low), c(3)), Mod(c(low), c(3))]
-    return x, y, out
+    return x, y, out + _more_templates(x, y, c, signed)
+
+
+def _more_templates(x, y, c, signed):
+    """Comparisons of quotients and extremes, sums of all these, division by symbols."""
+    xy, yx = Mul(x, y), Mul(y, x)
+    a, b, d = LT(x, y), LT(x, c(3)), LT(y, c(5))
+    out = [
+        GT(x, y), GE(x, y), EQ(c(3), x), NE(c(3), x), EQ(xy, c(0)), NE(xy, c(0)),
+        Not(And(a, b)), Not(Or(a, b)), And(a, And(b, d)), Or(a, Or(b, d)), And(a, Or(b, And(d, a))),
+        Min(Max(x, y), x), Max(Min(y, x), x), Min(Max(x, y), Min(y, x)), Max(Min(x, y), Max(y, x)),
+        Min(Min(Min(x, y), c(3)), y), Max(Max(Max(x, y), c(3)), y), Min(x, Min(x, y)),
+        Min(Max(x, y), Max(c(4), x)), Max(Min(x, y), Min(c(4), x)),
+        Min(Add(y, x), Add(c(3), x)), Max(Add(x, y), Add(x, c(3))), Min(Sub(x, y), Sub(x, c(2))),
+        Min(Add(x, c(3)), Add(y, c(3))), Min(Sub(y, x), Sub(c(2), x)), Max(Add(x, y), x),
+        Min(c(3), Sub(c(5), x)), Max(Sub(c(5), x), c(2)), Min(FloorDiv(x, c(3)), FloorDiv(y, c(3))),
+        Max(Div(x, c(3)), Div(y, c(3))), FloorDiv(Min(Mul(x, c(6)), y), c(2)),
+        Div(Max(Mul(x, c(6)), y), c(3)), Mul(Min(x, y), Max(x, y)), Mul(Max(y, x), Min(x, y)),
+        FloorDiv(x, x), FloorMod(y, y), Div(x, x), Mod(y, y), Div(Mul(x, c(6)), c(3)),
+        Mod(Mul(x, c(6)), c(3)),
+        Div(Mul(x, c(4)), c(6)), Div(Div(x, c(2)), c(3)), Div(Add(Mul(x, c(4)), c(6)), c(4)),
+        FloorDiv(Add(FloorDiv(x, c(2)), c(1)), c(3)), FloorDiv(Sub(x, FloorMod(x, c(5))), c(5)),
+        FloorMod(Sub(x, FloorMod(x, c(5))), c(5)), FloorMod(Sub(x, FloorMod(x, y)), y),
+        FloorDiv(Sub(x, FloorMod(x, y)), y), FloorMod(Add(x, FloorMod(Sub(c(0), x), y)), y),
+        FloorMod(FloorDiv(x, c(2)), c(4)), FloorMod(FloorDiv(x, c(3)), c(5)),
+        FloorDiv(Add(xy, x), y), FloorMod(Add(xy, c(3)), y), FloorDiv(Mul(y, y), y), FloorMod(Mul(y, y), y),
+        FloorDiv(Sub(x, Mul(y, y)), y), FloorMod(Sub(x, Mul(y, y)), y), FloorDiv(Add(x, y), y),
+        FloorDiv(Mul(Add(x, c(1)), c(4)), Mul(Add(x, c(1)), c(2))), FloorMod(Mul(Add(x, c(1)), y),
+        Add(x, c(1))),
+        FloorDiv(Mul(x, Mul(y, y)), Mul(y, x)), FloorDiv(Add(Mul(xy, c(2)), y), Mul(y, c(2))),
+        Sub(x, Mul(FloorDiv(x, c(3)), c(3))), Sub(Mul(Div(x, c(3)), c(6)), Mul(x, c(2))),
+        Sub(Mul(FloorDiv(Add(y, x), c(3)), c(6)), Mul(y, c(2))), Sub(y, Mul(FloorDiv(Sub(y, c(6)),
+        c(5)), c(5))),
+        Add(Mul(Div(x, c(4)), c(4)), Mod(x, c(4))), LT(Mul(FloorDiv(x, c(4)), c(4)), Add(x, y)),
+        Sub(FloorDiv(Add(x, c(5)), c(3)), FloorDiv(Add(x, c(2)), c(3))),
+        Sub(Min(x, y), x), Sub(x, Max(y, x)), Add(Min(x, Sub(y, c(2))), c(2)), Add(Max(x, y), Min(y, x)),
+        Sub(Min(Add(x, c(2)), Add(y, c(3))), c(2)), Add(Max(c(0), Sub(c(1), x)), x),
+        Add(Select(a, y, c(0)), Select(a, c(1), x)), Sub(Select(a, x, y), y), Sub(y, Select(b, y, x)),
+        Sub(Mul(Add(x, c(1)), y), xy), Add(xy, Mul(x, c(10))), Sub(xy, x), Add(yx, Mul(x, Sub(c(3), y))),
+        Add(Mul(x, x), x), Sub(Mul(Add(x, y), c(4)), Mul(y, c(4))), Sub(Sub(x, y), c(3)), Sub(c(5),
+        Add(x, y)),
+        LT(Sub(x, c(1)), y), LT(x, Add(y, c(1))), LE(x, Sub(y, c(1))), LT(x, Sub(y, c(10))),
+        LE(Add(x, c(3)), y),
+        LE(Add(Mul(x, c(4)), c(1)), Mul(y, c(4))), GE(Sub(x, y), c(3)), GT(c(100), Sub(c(3), x)),
+    ]  # fmt: skip
+    for k in (-3, -2, -1, 0, 1, 2, 5):
+        if k < 0 and not signed:
+            continue
+        for n in (2, 3, 5):
+            for op in (FloorDiv, Div):
+                for compare in (LT, LE, GT, GE):
+                    out += [compare(op(x, c(n)), c(k)), compare(c(k), op(x, c(n)))]
+        for extreme in (Min, Max):
+            for compare in (LT, LE):
+                out += [compare(extreme(x, c(2)), c(k)), compare(c(k), extreme(y, c(2)))]
+                out.append(compare(Add(x, c(1)), extreme(c(4), x)))
+            out += [extreme(Mul(x, c(k)), c(6)), extreme(c(-4 if signed else 4), Sub(c(3), x))]
+    quotient, rest = FloorDiv(x, c(5)), FloorMod(x, c(5))
+    for k in (-2, 0, 3) if signed else (0, 3):
+        for r in (0, 2, 4):
+            for part in (EQ(rest, c(r)), LT(rest, c(r)), LE(rest, c(r)), LT(c(r), rest), LE(c(r), rest)):
+                out += [And(EQ(quotient, c(k)), part), And(part, EQ(quotient, c(k)))]
+            for number in range(5 * k, 5 * k + 6) if k >= 0 or signed else ():
+                out += [And(LT(x, c(number)), LT(rest, c(r))), And(LT(rest, c(r)), LE(x, c(number)))]
+    difference = Sub(x, Mul(y, c(5)))
+    out += [And(LE(c(0), difference), LT(difference, c(5))), And(LT(difference, c(5)), LE(c(0), difference))]
+    out += [Add(FloorMod(x, c(2)), FloorMod(Add(x, c(1)), c(2))), Sub(FloorDiv(Add(x, c(1)), c(2)), rest)]
+    for a, b in itertools.product((-3, 0, 1, 2), repeat=2):
+        if signed or min(a, b) >= 0:
+            out += [Sub(FloorDiv(Add(x, c(a)), c(2)), FloorDiv(Add(x, c(b)), c(2)))]
+            out += [Add(FloorDiv(Add(x, c(a)), c(2)), FloorMod(Add(x, c(b)), c(2)))]
+    flat = Add(Mul(x, c(3)), FloorMod(y, c(3)))
+    for n, m in ((12, 4), (6, 2), (6, 3)):
+        for high, low in ((FloorDiv, FloorMod), (Div, Mod)):
+            for e in (x, flat):
+                top, middle = Mul(high(e, c(n)), c(n)), Mul(high(low(e, c(n)), c(m)), c(m))
+                out += [Add(Add(top, middle), low(e, c(m))), Add(middle, low(e, c(m)))]
+                out += [Add(top, Mul(low(high(e, c(m)), c(n // m)), c(m)))]
+        for e in (x, flat):
+            out += [LT(Add(Mul(y, c(n)), FloorMod(e, c(n))), c(n)), LE(Mul(y, c(n)), FloorMod(e, c(m)))]
+            out += [LT(Add(Mul(y, c(n)), FloorMod(e, c(m))), Add(Mul(x, c(n)), c(n)))]
+    for n in (2, 3, 9) if signed else ():
+        out += [FloorDiv(x, Mul(y, c(-n))), FloorDiv(Sub(x, c(n)), Sub(c(-n), Mul(y, c(2))))]
+        out += [Mod(x, c(-n)), Mod(Add(Mul(x, c(n)), y), c(-n)), FloorMod(Sub(x, FloorMod(x, c(-n))), c(n))]
+        out += [Min(FloorDiv(x, c(-n)), FloorDiv(y, c(-n))), Sub(x, Mul(Div(x, c(-n)), c(-n)))]
+        out += [Sub(x, Mul(FloorDiv(x, c(-n)), c(-n))), Div(Mul(x, c(-n)), c(n)), Div(Mul(x, c(n)), c(-n))]
+    return out
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -376,6 +464,26 @@ def _special_cases():
     yield ana, Broadcast(i, const(1, "int32"))
     with ana.assume(LT(m, n)):
         yield ana, LT(m, n)
+    half, wide = FloatImm("float16", 0.5), PrimType("int64")
+    yield ana, Add(half, half)
+    yield ana, Mul(Var("h", "float16"), FloatImm("float16", 1.0))
+    yield ana, Cast("float32", half)
+    yield ana, Call("prim.clz", (IntImm("int32", 5),), PrimType("int32"))
+    yield ana, Cast(wide, Add(i, m))
+    two = const(2, "int32")
+    pair = Ramp(i, const(1, "int32"), lanes)
+    yield ana, Max(Broadcast(i, lanes), Broadcast(two, lanes))
+    yield ana, Not(Broadcast(LT(i, m), lanes))
+    yield ana, Select(Broadcast(LT(i, m), lanes), Broadcast(i, lanes), Broadcast(m, lanes))
+    yield ana, Min(Min(Var("v", "int32x4"), Broadcast(i, lanes)), Broadcast(m, lanes))
+    yield ana, Sub(Broadcast(m, lanes), pair)
+    block = Ramp(Mul(i, const(4, "int32")), const(1, "int32"), lanes)
+    yield ana, FloorDiv(block, Broadcast(const(64, "int32"), lanes))
+    yield ana, FloorMod(Ramp(Add(Mul(m, const(8, "int32")), const(7, "int32")), const(1, "int32"), lanes),
+                        Broadcast(const(4, "int32"), lanes))  # fmt: skip
+    digit = FloorMod(i, const(8, "int32"))
+    yield ana, Div(Ramp(digit, two, lanes), Broadcast(const(8, "int32"), lanes))
+    yield ana, LT(Ramp(digit, two, lanes), Broadcast(const(20, "int32"), lanes))
 
 
 @given(st.integers(-6, 6), st.integers(0, 5), st.integers(1, 12), st.integers(-20, 20), st.booleans())

@@ -80,7 +80,7 @@ def maps(draw, predicates=True):
             stride = eb if draw(st.integers(0, 4)) else draw(st.integers(1, 6))
             pool.append((Add(Mul(a, c(stride)), b), ea * eb))
     indices = []
-    for value, extent in pool:
+    for value, _ in pool:
         if draw(st.integers(0, 9)) == 0:
             continue
         offset, scale = draw(st.sampled_from([0, 0, 0, 1, 2, 5, -3])), draw(st.sampled_from([1, 1, 1, 2, -1]))
@@ -292,7 +292,9 @@ def test_errors_say_why():
 
 def test_inverse_is_written_in_the_outputs():
     x = Var("x")
-    found = detect_iter_map([FloorMod(x, c(4)), FloorDiv(x, c(4))], {x: Range(c(0), c(16))}, True, "bijective")
+    found = detect_iter_map(
+        [FloorMod(x, c(4)), FloorDiv(x, c(4))], {x: Range(c(0), c(16))}, True, "bijective"
+    )
     a, b = Var("a"), Var("b")
     back = inverse_affine_iter_map(found.indices, [a, b])
     assert structural_equal(back[x], Add(Mul(b, c(4)), a))

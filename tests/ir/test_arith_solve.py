@@ -164,8 +164,8 @@ def test_solved_inequalities_are_equivalent(case, ranged):
     doms = solved.ranges()
     for values in itertools.product(SPAN, repeat=len(variables)):
         env = dict(zip(variables, values))
-        want = all([evaluate(e, env) for e in conds])
-        assert want == all([evaluate(e, env) for e in solved.conditions()])
+        want = all(evaluate(e, env) for e in conds)
+        assert want == all(evaluate(e, env) for e in solved.conditions())
         if want:
             assert not solved.impossible
             for v, dom in doms.items():
@@ -180,12 +180,12 @@ def test_solved_equations_give_all_solutions(case, ranged):
     solutions = set()
     for values in itertools.product(SPAN, repeat=len(variables)):
         env = dict(zip(variables, values))
-        if not all([evaluate(e, env) for e in conds]):
+        if not all(evaluate(e, env) for e in conds):
             continue
         assert not solved.impossible
         new = {v: evaluate(e, env) for v, e in solved.new_by_old.items()}
         assert tuple([evaluate(solved.old_by_new[v], new) for v in variables]) == values
-        assert all([evaluate(e, {**env, **new}) for e in solved.relations])
+        assert all(evaluate(e, {**env, **new}) for e in solved.relations)
         for v, dom in solved.ranges.items():
             assert evaluate(dom.min, env) <= new[v] < evaluate(dom.min, env) + evaluate(dom.extent, env)
         solutions.add(values)
@@ -194,9 +194,9 @@ def test_solved_equations_give_all_solutions(case, ranged):
         return
     for values in itertools.product(range(-3, 4), repeat=len(solved.variables)):
         new = dict(zip(solved.variables, values))
-        if all([evaluate(e, new) for e in solved.relations]):
+        if all(evaluate(e, new) for e in solved.relations):
             env = {v: evaluate(solved.old_by_new[v], new) for v in variables}
-            assert all([evaluate(e, env) for e in conds])
+            assert all(evaluate(e, env) for e in conds)
 
 
 def test_equations_with_symbols():
@@ -216,7 +216,9 @@ def regions(draw):
     i, j = iters
     dims = []
     for _ in range(draw(st.integers(1, 2))):
-        low = draw(st.sampled_from([i, j, Add(Mul(i, c(4)), j), Add(i, j), FloorDiv(i, c(2)), FloorMod(j, c(3))]))
+        low = draw(
+            st.sampled_from([i, j, Add(Mul(i, c(4)), j), Add(i, j), FloorDiv(i, c(2)), FloorMod(j, c(3))])
+        )
         low = Add(Mul(low, c(draw(st.sampled_from([-2, -1, 1, 1, 2, 3])))), c(draw(st.integers(-2, 3))))
         dims.append((low, draw(st.integers(1, 5))))
     predicate = True

@@ -8,13 +8,15 @@ import warnings
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from loopwright import ir
+from loopwright.codegen.python import evaluate
 from loopwright.dtype import DType
 from loopwright.errors import DivisionError, DTypeError
 from loopwright.ir import fold, operators, promote
+from loopwright.ir.ops.math import isfinite, isinf
 
 INTS = [f"{k}{b}" for k in ("int", "uint") for b in (8, 16, 32, 64)]
 SMALL_INTS = [f"{k}{b}" for k in ("int", "uint") for b in (1, 2, 4)]
@@ -374,6 +376,24 @@ def test_ceildiv(n, m):
     assert operators.ceildiv(n, m).value == -(-n // m)
     expanded = operators.ceildiv(i, m, fold="constants")
     assert type(expanded) is ir.FloorDiv and type(expanded.a) is ir.Sub and type(expanded.a.a) is ir.Add
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(-1000, 1000))
+def test_ceildiv_by_any_divisor(n, m):
+    assume(m != 0)
+    x, y = ir.Var("x", "int32"), ir.Var("y", "int32")
+    for divisor in (y, ir.const(m)):
+        e = ir.substitute(operators.ceildiv(x, divisor, fold="constants"), {x: ir.const(n), y: ir.const(m)})
+        assert evaluate(e) == -(-n // m)
+
+
+def test_an_operand_that_is_used_twice_is_defined_twice():
+    x, n = ir.Var("x", "int32"), ir.Var("n", "int32")
+    let = ir.Let(x, n, ir.Add(x, 1))
+    y, v = ir.Var("y", "float32"), ir.Var("v", "float32")
+    real = ir.Let(y, v, ir.Mul(y, y))
+    for e in (abs(let), operators.ceildiv(4, ir.Cast("uint32", let)), isinf(real), isfinite(real)):
+        ir.assert_well_formed(ir.PrimFunc([n, v], ir.Evaluate(e)))
 
 
 def test_casts():

@@ -105,6 +105,7 @@ FOUND = {
         "        if T.float16(T.evaluate(0)) > T.float16(1):\n            T.evaluate(0)\n"
         "        else:\n            T.evaluate(0)\n"
     ),
+    "comparison of nothing": F + "):\n    T.evaluate(T.GT(T.print(1), T.print(2)))\n",
     "word in an attribute": F + "):\n    T.Call('tirx.x', [], attrs={'k': [T.axis]}, ret_ty='int32')\n",
     "free variable in an attribute": F + "):\n    T.func_attr({'a': T.Buffer((2,))})\n",
 }
@@ -139,6 +140,7 @@ KEPT = {
         "    B = T.alloc_buffer((8,), elem_offset=0, offset_factor=4)\n"
     ),
     "blank lines around a backslash": "\n\n\\\n\n@T.prim_func\ndef f():\n    T.evaluate(0)\n",
+    "long size": F + f"A: T.Buffer(('n', \"{'n - (' * 1500}n{')' * 1500}\"))):\n    T.evaluate(0)\n",
     "deep negation": F + f"x: T.int32):\n    T.evaluate({'~' * 1500}x)\n",
 }
 """The smallest texts that parsed, but did not print, read or format back the same."""

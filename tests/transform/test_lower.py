@@ -485,3 +485,23 @@ def test_deep_programs_are_lowered():
         [A], seq([nest, *[BufferStore(A, FloatImm("float32", 1.0), [k % 8]) for k in range(300)]])
     )
     assert_lowered(lower(func.with_attr("global_symbol", "f")))
+
+
+def test_loops_that_store_nothing_stay_loops():
+    func = parse("""
+@T.prim_func
+def f():
+    for i, j, k, l in T.grid(128, 128, 128, 128):
+        T.evaluate(T.call_extern("void", "nothing"))
+""")
+    assert len(find(lower(func), For)) == 4
+
+
+def test_a_packed_result_may_be_bound_to_a_pointer():
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((2,), "float32")):
+    p: T.let[T.handle("float32")] = T.call_packed("testing.echo", A.data)
+    A[1] = T.float32(1)
+""")
+    assert_lowered(lower(func.with_attr("global_symbol", "f")))

@@ -39,9 +39,9 @@ class IntSet:
         """The smallest interval that holds the lanes of a vector."""
         if not isinstance(vec, ir.Ramp):
             return IntervalSet(vec, vec)
-        if not isinstance(vec.lanes, int):
+        if not isinstance(vec.lanes, ir.IntImm):
             return IntervalSet(vec.base, _POS_INF)
-        last = vec.base + vec.stride * (vec.lanes - 1)
+        last = vec.base + vec.stride * (vec.lanes.value - 1)
         return IntervalSet(*(arith.Analyzer().simplify(e) for e in (vec.base, last)))
 
 

@@ -44,7 +44,8 @@ def _peer_sentence(found: Diagnostic) -> str:
     if found.code == "undefined-name":
         if found.message.startswith("the buffer"):
             return f"buffer {name} is accessed without a prior DeclBuffer or AllocBuffer"
-        return f"Invalid use of undefined variable {name} at {found.span or 'its use'}: it is no longer in-scope."
+        place = found.span or "its use"
+        return f"Invalid use of undefined variable {name} at {place}: it is no longer in-scope."
     return f"due to {found.message}"
 
 
