@@ -226,8 +226,7 @@ class DType:
             return float(value)
         import numpy as np
 
-        with np.errstate(all="ignore"):
-            return float(np.array(value, dtype=np.float64).astype(self.element.numpy()))
+        return float(nearest(np.array(value, dtype=np.float64), self))
 
     def numpy(self) -> np.dtype[Any]:
         """The numpy dtype of one lane (ml_dtypes for the formats numpy lacks).
@@ -278,6 +277,25 @@ def _parts(code: int, bits: int, lanes: int, scalable: bool) -> dict[str, Any]:
         "is_vector": lanes > 1 or scalable,
         "_text": _spell(code, bits, lanes, scalable),
     }
+
+
+def nearest(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    """float64 values as the nearest ones of a float type, rounded once, ties to even.
+
+    Releases of ml_dtypes differ here: older ones go through float32 and round twice.  Rounding to
+    odd in float32 first makes the second rounding exact in all of them.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        if dtype.code == 2:
+            return values.astype(dtype.element.numpy())
+        near = values.astype(np.float32)
+        back, bits = near.astype(np.float64), near.view(np.int32)
+        step = np.where(np.abs(back) < np.abs(values), bits + 1, bits - 1)
+        inexact = (back != values) & ~np.isnan(values) & (bits & 1 == 0)
+        odd = np.where(inexact, step, bits).astype(np.int32).view(np.float32)
+        return odd.astype(dtype.element.numpy())
 
 
 def _spell(code: int, bits: int, lanes: int, scalable: bool) -> str:

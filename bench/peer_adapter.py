@@ -1,7 +1,7 @@
 """This project's side of a benchmark suite that compares implementations kernel by kernel.
 
-The suite puts its own folder on the path: `common` and `kernels_tvm` are its modules there, the latter with the
-texts of the kernels and one schedule by hand for each.
+The suite puts its own folder on the path: `common` and `kernels_tvm` are its modules there, the latter with
+the texts of the kernels and one schedule by hand for each.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ class Impl:
         self.module(w)
         return self._phases(kernels_tvm.TEXT[w.kind](w.params), sched)
 
-    def _phases(
-        self, text: str, schedule: Callable[[Any], Any] | None
-    ) -> tuple[Phases, dict[str, Any]]:
+    def _phases(self, text: str, schedule: Callable[[Any], Any] | None) -> tuple[Phases, dict[str, Any]]:
         from loopwright.codegen.llvm import jit
         from loopwright.codegen.llvm.build import Compiled
         from loopwright.codegen.llvm.machine import machine_for

@@ -59,6 +59,14 @@ def _statements(self: ir.SeqStmt, index: Any) -> Any:
     return self.seq[index]
 
 
+def _symbol(self: ir.PrimFunc, name: str) -> str:
+    """`__name__` of a function is its exported name. Raises AttributeError for other attributes."""
+    found = self.attrs.get("global_symbol") if name == "__name__" else None
+    if not isinstance(found, str):
+        raise AttributeError(f"a PrimFunc has no attribute {name!r}", name=name, obj=self)
+    return found
+
+
 def _set_state(self: Node, state: Any) -> None:
     """A node is what it is: setting its own state again changes nothing. Raises TypeError for another."""
     if state != self.__getstate__():
@@ -140,6 +148,7 @@ def give() -> None:
     _put(Span, "source_name", property(lambda self: SourceName(self.file)))
     _put(DType, "dtype", property(lambda self: self.numpy()))
     _put(ir.PrimFunc, "with_body", lambda self, body, span=None: self.replace(body=body))
+    _put(ir.PrimFunc, "__getattr__", _symbol)
     _put(ir.SeqStmt, "__getitem__", _statements)
     _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
     _put(ir.IRModule, "__setitem__", _item)

@@ -74,6 +74,13 @@ class IndexMapMethods:
         """
         return _invert(cast("E.IndexMap", self), shape, analyzer, padding=True)
 
+    def with_dtype(self, dtype: DType | str) -> E.IndexMap:
+        """The same map on indices of this dtype."""
+        from . import expr as E
+
+        own = cast("E.IndexMap", self)
+        return _retyped(own, [E.const(0, dtype) for _ in own.initial_indices])
+
     def is_equivalent_to(self, other: E.IndexMap, analyzer: Analyzer | None = None) -> bool:
         """Whether both maps are provably the same function."""
         from .arith import Analyzer

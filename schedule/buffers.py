@@ -11,6 +11,7 @@ from ..ir import (
     BufferRegion,
     BufferStore,
     BufferType,
+    Call,
     Cast,
     Expr,
     IntImm,
@@ -21,6 +22,7 @@ from ..ir import (
     Var,
     const,
 )
+from ..ir.op import Op
 from ..ir.stmt import BlockRef
 from .handles import SBlockRV
 from .refusal import Reason, Refused, refuse
@@ -225,13 +227,20 @@ class Redirect(Rewriter):
             raise self.opaque(var)
         return self.new
 
+    def visit_Call(self, e: Call) -> Any:
+        """The data pointer of a buffer has the scope of the buffer."""
+        if isinstance(e.op, Op) and e.op.name == "tirx.buffer_data" and isinstance(e.args[0], Var):
+            new = self.visit(e.args[0])
+            return e if new is e.args[0] else new.data
+        return self.visit_fields(e)
+
     def visit_MatchBufferRegion(self, match: MatchBufferRegion) -> Any:
         """A view of the old buffer: its scope and dtype follow."""
         source = self.visit(match.source)
         if source is match.source:
             return match
         new, ty = buffer_type(source.buffer), buffer_type(match.buffer)
-        if self.move is not None and ty.strides and not all([isinstance(s, Var) for s in ty.strides]):
+        if self.move is not None and ty.strides and not all(isinstance(s, Var) for s in ty.strides):
             raise self.opaque(match)
         if new.storage_scope == ty.storage_scope and new.dtype is ty.dtype:
             return match.replace(source=source)
@@ -249,4 +258,3 @@ class Redirect(Rewriter):
             f"`{self.old.name}` is accessed here through a pointer or view, and cannot take another layout",
             at,
         )
-

@@ -47,7 +47,7 @@ class Part(NamedTuple):
     @property
     def inside(self) -> bool:
         """Whether the box certainly lies in the buffer."""
-        return not any([low or high for low, high in self.limits])
+        return not any(low or high for low, high in self.limits)
 
 
 def whole(buffer: Var) -> Part:
@@ -85,7 +85,9 @@ def _inside(s: IntervalSet, size: Expr, ana: Analyzer) -> tuple[bool, bool]:
     return low, high
 
 
-def relaxed(child: ChildBlock, regions: Sequence[BufferRegion], level: int, ana: Analyzer) -> list[IntervalSet]:
+def relaxed(
+    child: ChildBlock, regions: Sequence[BufferRegion], level: int, ana: Analyzer
+) -> list[IntervalSet]:
     """The box of what a block accesses by these regions, of one buffer, inside the loops from `level` on."""
     box: list[IntervalSet] = []
     for region in regions:
@@ -144,7 +146,12 @@ def copy_part(source: Var, target: Var, part: Part, *, cropped: Var | None, name
 
 
 def copy_block(
-    name: str, axes: Sequence[IterVar], source: Var, read: Sequence[Expr], target: Var, written: Sequence[Expr]
+    name: str,
+    axes: Sequence[IterVar],
+    source: Var,
+    read: Sequence[Expr],
+    target: Var,
+    written: Sequence[Expr],
 ) -> SBlock:
     """A block that copies one element in each iteration."""
     return SBlock(
@@ -187,7 +194,7 @@ Moves = tuple[Move, MoveRegion]
 
 
 def offset_move(part: Part, buffer: Var, ana: Analyzer) -> Moves | tuple[None, None]:
-    """How indices and ranges become those of a buffer that holds just this part; (None, None) for all of it."""
+    """How indices and ranges become those of a buffer of just this part; (None, None) for all of it."""
     if same_shape(part, buffer):
         return None, None
     lows = [r.min for r in part.ranges]
@@ -219,7 +226,6 @@ def known_extents(part: Part, buffer: Var, allowed: frozenset[Var]) -> Part:
     for k, (r, size) in enumerate(zip(part.ranges, buffer_type(buffer).shape)):
         if isinstance(r.extent, IntImm) or structural_equal(r.extent, size):
             continue
-        if not all([v in allowed for v in walk(r.extent) if isinstance(v, Var)]):
+        if not all(v in allowed for v in walk(r.extent) if isinstance(v, Var)):
             ranges[k], limits[k] = Range(const(0, size.dtype), size), (False, False)
     return Part(tuple(ranges), tuple(limits))
-

@@ -41,7 +41,9 @@ class DividedBlock:
     inner_condition: Expr
 
 
-def divide_block(child: ChildBlock, outer: Sequence[For], inner: Sequence[For], keep_unit: bool) -> DividedBlock:
+def divide_block(
+    child: ChildBlock, outer: Sequence[For], inner: Sequence[For], keep_unit: bool
+) -> DividedBlock:
     """Divide a block that stands in the `inner` loops, which stand in the `outer` ones.
 
     Raises Refused where a binding or the predicate mixes both kinds of loops.
@@ -67,7 +69,9 @@ def divide_block(child: ChildBlock, outer: Sequence[For], inner: Sequence[For], 
         zero, one = const(0, axis.var.dtype), const(1, axis.var.dtype)
         extent = axis.dom.extent if only_outer and not only_inner else whole_extent
         above = Var(axis.var.name + "_o", axis.var.ty)
-        outside.append(AxisPart(IterVar(Range(zero, one if only_inner else extent), above, axis.iter_type), whole))
+        outside.append(
+            AxisPart(IterVar(Range(zero, one if only_inner else extent), above, axis.iter_type), whole)
+        )
         if only_outer:
             single = zero if only_inner and not keep_unit else above
             mapping[axis.var] = single if is_const(rest, 0) else add(single, rest)
@@ -96,28 +100,33 @@ def _pairs(
     below = [lp.loop_var for lp in inner]
     above = [lp.loop_var for lp in outer]
     found: list[tuple[Expr, Expr, Expr, Expr]] = []
+    ana = Analyzer()
+    for var, dom in iters.items():
+        ana.bind(var, dom)
     for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
         zero, one = const(0, value.dtype), const(1, value.dtype)
         mixed = uses_vars(value, below)
         if not mixed and (keep_unit or uses_vars(value, above)):
             unit = axis.dom is not None and is_const(axis.dom.extent, 1)
             if not (unit and not keep_unit):
-                found.append((value, one if unit else _two(value), zero, one))
+                found.append(
+                    (value if keep_unit else ana.simplify(value), one if unit else _two(value), zero, one)
+                )
                 continue
         made = subspace_divide([value], iters, below, simplify_trivial_iterators=not keep_unit)
         if not made:
             made = subspace_divide([value], iters, below, check_level="nocheck")
         if not made:
             raise _indivisible(child, axis)
-        whole, rest = made[0]
-        outside = normalize_iter_map_to_expr(whole.source)
+        outer_part, rest = made[0]
+        outside = normalize_iter_map_to_expr(outer_part.source)
         unit_loops = [lp.loop_var for lp in outer if uses_vars(value, (lp.loop_var,))]
         if keep_unit and is_const(outside, 0) and unit_loops:
             outside = unit_loops[0]
         found.append(
             (
                 outside,
-                whole.extent,
+                outer_part.extent,
                 normalize_iter_map_to_expr(rest.source),
                 rest.extent,
             )

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import LoopwrightError
-from ..ir import Expr, IndexMap, PrimType, Var, as_expr
+from ..ir import Expr, IndexMap, PrimFunc, PrimType, Var, as_expr, free_vars, substitute, type_vars
 from ..node import Node
 from .refusal import refuse
 
 
 def index_map_of(given: Any, rank: int, at: Node, *, dtype: Any = "int32") -> IndexMap:
-    """An index map from a map or a function of `rank` indices to one index or several.
+    """An index map from a map or a function of `rank` indices of this dtype to one index or several.
 
     Raises Refused where it takes another number of indices, or gives something else; axis
     separators belong to a layout that is gone.
@@ -21,7 +21,7 @@ def index_map_of(given: Any, rank: int, at: Node, *, dtype: Any = "int32") -> In
     if isinstance(given, IndexMap):
         if len(given.initial_indices) != rank:
             raise _count(len(given.initial_indices), rank, at)
-        return given
+        return given.with_dtype(dtype)
     if not callable(given):
         text = f"an index map is a function or an IndexMap, not a {type(given).__name__}"
         raise refuse("index-map", text, at)
@@ -63,6 +63,17 @@ def _called(function: Callable[..., Any], variables: list[Var], at: Node) -> Any
 
 def _count(takes: int, rank: int, at: Node) -> Exception:
     return refuse("index-map", f"the index map takes {takes} indices, where there are {rank}", at)
+
+
+def with_sizes(index_map: IndexMap, func: PrimFunc) -> IndexMap:
+    """The map with sizes of another function replaced by those of the same name of this one.
+
+    A trace replayed on a fresh copy of a program names that copy's sizes.
+    """
+    known = {v.name: v for p in func.params for v in (p, *type_vars(p.ty))}
+    table = {v: known[v.name] for v in free_vars(index_map) if v not in known.values() and v.name in known}
+    same = {v: own for v, own in table.items() if v.ty is own.ty}
+    return substitute(index_map, same) if same else index_map
 
 
 def read_map(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the room that a new layout leaves holds: written by the block that writes the rest, or by one of its own."""
+"""What the room that a new layout leaves holds, and who writes it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def add_padding(
     padding: Expr,
     pad_value: IndexMap,
 ) -> State:
-    """The state in which padding of the new buffer has its value; all but the old accesses mention the new one.
+    """The state in which padding of the new buffer has its value; what is new mentions that buffer.
 
     The only block that writes the buffer, all of it and nothing else, runs over padding, too; else a block
     of its own follows those that write it.  A buffer that nobody writes is assumed to hold the value.
@@ -194,7 +194,7 @@ def _dimensions(child: ChildBlock, buffer: Var) -> list[Var] | None:
     if len(spatial) + len(reduced) != len(block.iter_vars):
         return None
     for s in stores:
-        if s.buffer is not buffer or not all([a is b for a, b in zip(s.indices, indices)]):
+        if s.buffer is not buffer or not all(a is b for a, b in zip(s.indices, indices)):
             return None
     return found if _whole(child, found, buffer) else None
 
@@ -217,5 +217,3 @@ def _mentions_loops(e: Expr, loops: Sequence[For]) -> bool:
         if n in names:
             return True
     return False
-
-

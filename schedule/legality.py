@@ -106,7 +106,9 @@ def complete_or_reduction(scope: BlockScope, block: SBlock) -> Reason | None:
     if why is None:
         return None
     return Reason(
-        "block-kind", f"block `{block.name_hint}` is neither complete nor a reduction: {why}", block
+        "block-kind",
+        f"block `{block.name_hint}` is neither a complete block nor a reduction block: {why}",
+        block,
     )
 
 
@@ -121,7 +123,7 @@ def not_output(state: State, block: SBlock) -> Reason | None:
     root = state.block(state.scope_root(block_ref(block)))
     for region in block.writes:
         if not any(region.buffer is b for b in root.alloc_buffers):
-            text = f"block `{block.name_hint}` writes `{region.buffer.name}`, an output of its scope"
+            text = f"`{block.name_hint}` is an output block: `{region.buffer.name}` is an output of its scope"
             return Reason("output-block", text, block)
     return None
 

@@ -27,10 +27,10 @@ def place_reason(state: State, block: BlockRef, loop: For) -> Reason | None:
     name = state.block(block).name_hint
     root = state.scope_root(block)
     if state.scope_root(loop.loop_var) is not root:
-        text = f"block `{name}` and loop `{loop.loop_var.name}` do not stand in one scope"
+        text = f"block `{name}` and loop `{loop.loop_var.name}` do not stand in the same block scope"
         return Reason("other-scope", text, loop)
-    if any([lp is loop for lp in state.loops(block)]):
-        text = f"loop `{loop.loop_var.name}` stands around block `{name}` already"
+    if any(lp is loop for lp in state.loops(block)):
+        text = f"loop `{loop.loop_var.name}` is an ancestor of block `{name}` already"
         return Reason("loop-is-ancestor", text, loop)
     why = stage_pipeline(state, block)
     if why is not None or not state.check:
@@ -46,9 +46,9 @@ def all_below_reason(
     if not others:
         return Reason(f"no-{what}", f"block `{name}` has no {what} in its scope", scope.children[ref].block)
     for other in others:
-        if not any([other is b for b in below]):
+        if not any(other is b for b in below):
             block = scope.children[other].block
-            text = f"{what} `{block.name_hint}` of block `{name}` does not stand below the loop"
+            text = f"block `{name}` requires all the {what}s below the loop, but `{block.name_hint}` is not"
             return Reason(f"{what}-elsewhere", text, block)
     return None
 
@@ -77,7 +77,7 @@ def produced_boxes(
 ) -> tuple[dict[Var, list[IntervalSet]], Reason | None]:
     """What one iteration of the innermost of these loops has written for a consumer, buffer by buffer.
 
-    A Reason where the producers do not fill boxes, or where sums are not yet complete.
+    A Reason where the producers do not fill boxes, or where sums are not complete and never will be.
     """
     boxes: dict[Var, list[IntervalSet]] = {}
     ana = Analyzer()
@@ -86,7 +86,10 @@ def produced_boxes(
     read = {r.buffer for r in child.block.reads}
     for ref in producers:
         producer = scope.children[ref]
-        why = partial_reduction_reason(producer, loops) or affine_binding(producer.realize, producer.loops)
+        why = partial_reduction_reason(producer, loops)
+        if why is not None and not _again(child, loops):
+            return {}, why
+        why = affine_binding(producer.realize, producer.loops)
         if why is not None:
             return {}, why
         for region in producer.block.writes:
@@ -95,7 +98,7 @@ def produced_boxes(
             box = exact_box(producer, region, len(loops), ana)
             name = producer.block.name_hint
             if box is None:
-                text = f"what block `{name}` writes of `{region.buffer.name}` in an iteration is not shown to be a box"
+                text = f"what block `{name}` writes of `{region.buffer.name}` in an iteration is no box"
                 return {}, Reason("no-box", text, producer.block)
             old = boxes.get(region.buffer)
             if old is not None and not _same_box(ana, old, box):
@@ -124,7 +127,9 @@ def all_produced_reason(
         read = relaxed_region(whole, region, 0, ana)
         written = [w for p in producers for w in _boxes_of(scope.children[p], region.buffer)]
         if not any(_inside(ana, read, box) for box in written):
-            text = f"block `{child.block.name_hint}` also runs where it reads nothing of `{region.buffer.name}`"
+            text = (
+                f"block `{child.block.name_hint}` also runs where it reads nothing of `{region.buffer.name}`"
+            )
             return Reason("not-covered", text, child.block)
     return None
 
@@ -141,6 +146,13 @@ def _inside(ana: Analyzer, read: Sequence[IntervalSet], box: Box) -> bool:
         if not (ana.can_prove(LE(w.low, r.min)) and ana.can_prove(LT(r.max, w.end))):
             return False
     return True
+
+
+def _again(child: ChildBlock, loops: Sequence[For]) -> bool:
+    """Whether a block may run on parts of sums: it runs again, in order, until they are whole."""
+    if child.block.init is not None or any(not is_spatial(a) for a in child.block.iter_vars):
+        return False
+    return all(lp.kind in (ForKind.SERIAL, ForKind.UNROLLED) for lp in loops)
 
 
 def exact_box(

@@ -88,9 +88,16 @@ def store_axes_reason(block: SBlock, store: BufferStore) -> Reason | None:
             return Reason("store-pattern", text, store)
     lost = [v for v in nodes_below(store) if isinstance(v, Var) and v in axes and v not in used]
     if lost:
-        text = f"the value of block `{block.name_hint}` depends on axis `{lost[0].name}`, which does not index it"
+        text = (
+            f"what block `{block.name_hint}` stores depends on axis `{lost[0].name}`, which does not index it"
+        )
         return Reason("store-pattern", text, store)
     return None
+
+
+def _takes_address(e: Call) -> bool:
+    """Whether a call's argument stands for a place and not for the value there."""
+    return isinstance(e.op, Op) and e.op.name == "tirx.address_of"
 
 
 class _Accesses(Visitor):
@@ -104,7 +111,7 @@ class _Accesses(Visitor):
     def visit_BufferLoad(self, e: BufferLoad) -> None:
         if e.buffer is self.buffer:
             self.loads.append(e)
-            if any([not i.dtype.is_scalar for i in e.indices]):
+            if any(not i.dtype.is_scalar for i in e.indices):
                 self.other.append(e)
         for index in e.indices:
             self.visit(index)
@@ -130,8 +137,9 @@ class _Accesses(Visitor):
 
     def visit_Call(self, e: Call) -> None:
         for arg in e.args:
-            if isinstance(arg, BufferLoad) and arg.buffer is self.buffer and call_effect(e) > Effect.READ:
-                self.other.append(e)
+            if isinstance(arg, BufferLoad) and arg.buffer is self.buffer:
+                if call_effect(e) > Effect.READ or _takes_address(e):
+                    self.other.append(e)
         self.visit_fields(e)
 
     def visit_Var(self, var: Var) -> None:
@@ -197,13 +205,17 @@ def independent_inputs_reason(scope: BlockScope, ref: BlockRef, before: BlockRef
         for writer in scope.writers.get(region.buffer, ()):
             other = scope.children[writer]
             if scope.order[writer] >= scope.order[before] or shared_loops(other, early):
-                text = f"block `{name}` also reads `{region.buffer.name}`, which is computed in the same scope"
+                text = (
+                    f"block `{name}` also reads `{region.buffer.name}`, which is computed in the same scope"
+                )
                 return Reason("several-producers", text, other.block)
     for region in child.block.writes:
         for table in (scope.readers, scope.writers):
             for user in table.get(region.buffer, ()):
                 if user is not ref and scope.order[user] <= scope.order[ref]:
-                    text = f"block `{scope.children[user].block.name_hint}` uses `{region.buffer.name}` before"
+                    text = (
+                        f"block `{scope.children[user].block.name_hint}` uses `{region.buffer.name}` before"
+                    )
                     return Reason("order-dependence", text, scope.children[user].block)
     return None
 
@@ -235,7 +247,7 @@ def producer_reason(scope: BlockScope, ref: BlockRef, made: BufferStore) -> Reas
 
 def same_indices(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     """Whether two accesses are written alike."""
-    return all([structural_equal(x, y) for x, y in zip(a, b)])
+    return all(structural_equal(x, y) for x, y in zip(a, b))
 
 
 def stored_elements_reason(
@@ -252,7 +264,9 @@ def stored_elements_reason(
     for k, dom in enumerate(read):
         inside = box is not None and ana.can_prove(LE(box[k].low, dom.min))
         if box is None or not inside or not ana.can_prove(LE(dom.min + dom.extent, box[k].end)):
-            text = f"block `{child.block.name_hint}` also runs where it reads nothing of `{given.buffer.name}`"
+            text = (
+                f"block `{child.block.name_hint}` also runs where it reads nothing of `{given.buffer.name}`"
+            )
             return Reason("not-covered", text, child.block)
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..ir import (
     Add,
@@ -24,32 +24,40 @@ from ..ir import (
 )
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_reduction
 from .legality import uses_vars
+from .legality_inline import whole_domain_reason
 from .refusal import Reason
-from .rewrite import is_const, is_true
+from .rewrite import is_const
 
 _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
-def trivial_nest_reason(scope: BlockScope, child: ChildBlock) -> Reason | None:
-    """Each axis is a loop from 0 of its own that runs its domain; the loops hold nothing else."""
+def trivial_nest_reason(scope: BlockScope, child: ChildBlock, padded: Collection[Var]) -> Reason | None:
+    """Each padded axis is a loop from 0 of its own that runs its domain; the loops hold nothing else.
+
+    The other axes run their domains in any way.
+    """
     block, realize = child.block, child.realize
     name = block.name_hint
-    if not is_true(realize.predicate):
-        return Reason("block-predicate", f"block `{name}` has a predicate", realize)
     loops = {lp.loop_var: lp for lp in child.loops}
     used: set[Var] = set()
     for axis, value in zip(block.iter_vars, realize.iter_values):
         loop = loops.get(value) if isinstance(value, Var) else None
         assert axis.dom is not None
+        if axis.var not in padded:
+            used |= {n for n in walk(value) if isinstance(n, Var)}
+            continue
         plain = loop is not None and is_const(loop.min, 0) and is_const(axis.dom.min, 0)
         if loop is None or not plain or loop.loop_var in used or not _equal(loop.extent, axis.dom.extent):
             text = f"axis `{axis.var.name}` of block `{name}` is not a loop of its own from 0"
             return Reason("binding-not-trivial", text, realize)
+        if uses_vars(realize.predicate, (loop.loop_var,)):
+            text = f"the predicate of block `{name}` uses loop `{loop.loop_var.name}`, which would grow"
+            return Reason("block-predicate", text, realize)
         used.add(loop.loop_var)
     if child.loops and len(scope.below(child.loops[0])) != 1:
         text = f"other blocks stand in the loops around block `{name}`"
         return Reason("several-blocks", text, child.loops[0])
-    return None
+    return whole_domain_reason(child)
 
 
 def _equal(a: Expr, b: Expr) -> bool:
@@ -74,13 +82,15 @@ def einsum_reason(block: SBlock, padded: Sequence[Var]) -> Reason | None:
                     text = f"`{node.buffer.name}` is accessed at other indices than axes and constants"
                     return Reason("index-pattern", text, node)
         if isinstance(node, _DIVISIONS) and node.dtype.is_integral and not isinstance(node.b, IntImm):
-            return Reason("division", f"block `{name}` divides by a number that would be 0 in the padding", node)
+            return Reason(
+                "division", f"block `{name}` divides by a number that would be 0 in the padding", node
+            )
     for axis in block.iter_vars:
         grows = any(axis.var is v for v in padded)
         if grows and not is_reduction(axis) and not any(i is axis.var for i in body.indices):
             text = f"axis `{axis.var.name}` of block `{name}` does not index what it writes"
             return Reason("store-pattern", text, body)
-        if is_reduction(axis) and any([axis.var is v for v in padded]) and not _adds_zero(body, axis.var):
+        if is_reduction(axis) and any(axis.var is v for v in padded) and not _adds_zero(body, axis.var):
             text = f"block `{name}` does not add products that are 0 beyond axis `{axis.var.name}`"
             return Reason("not-an-einsum", text, body)
     return None
@@ -92,8 +102,8 @@ def _adds_zero(body: BufferStore, axis: Var) -> bool:
         return False
     for own, term in ((value.a, value.b), (value.b, value.a)):
         if isinstance(own, BufferLoad) and own.buffer is body.buffer:
-            return all([_is_factor(f, body.buffer, axis) for f in _factors(term)]) and any(
-                [isinstance(n, BufferLoad) for n in walk(term)]
+            return all(_is_factor(f, body.buffer, axis) for f in _factors(term)) and any(
+                isinstance(n, BufferLoad) for n in walk(term)
             )
     return False
 
@@ -110,4 +120,4 @@ def _is_factor(e: Expr, own: Var, axis: Var) -> bool:
         e = e.value
     if isinstance(e, IntImm | FloatImm):
         return True
-    return isinstance(e, BufferLoad) and e.buffer is not own and any([uses_vars(i, (axis,)) for i in e.indices])
+    return isinstance(e, BufferLoad) and e.buffer is not own and any(uses_vars(i, (axis,)) for i in e.indices)

@@ -31,20 +31,22 @@ def feeds(child: ChildBlock, loop: For, *, spatial: bool) -> bool:
 def outer_loops_reason(child: ChildBlock, loop: For) -> Reason | None:
     """The loop is around the block, and no loop outside of it feeds a reduction axis."""
     name = child.block.name_hint
-    if not any([lp is loop for lp in child.loops]):
+    if not any(lp is loop for lp in child.loops):
         text = f"loop `{loop.loop_var.name}` is not one of the loops around block `{name}` in its scope"
         return Reason("loop-not-around", text, loop)
     for lp in child.loops:
         if lp is loop:
             break
         if feeds(child, lp, spatial=False):
-            text = f"loop `{lp.loop_var.name}`, outside of `{loop.loop_var.name}`, feeds the reduction of `{name}`"
+            text = (
+                f"loop `{lp.loop_var.name}` outside of `{loop.loop_var.name}` feeds the reduction of `{name}`"
+            )
             return Reason("reduction-loop-outside", text, lp)
     return None
 
 
 def repeated_update_reason(child: ChildBlock, loops: Sequence[For]) -> Reason | None:
-    """Different iterations of these loops, the innermost ones, run the block for different values of its axes.
+    """Different iterations of these innermost loops run the block for different values of its axes.
 
     What repeats a step of the reduction repeats its initialiser too, as long as both are one block.
     """
@@ -59,7 +61,9 @@ def idle_loop_reason(child: ChildBlock, loops: Sequence[For]) -> Reason | None:
     for lp in loops:
         fed = feeds(child, lp, spatial=True) or feeds(child, lp, spatial=False)
         if not fed and not is_const(lp.extent, 1):
-            text = f"loop `{lp.loop_var.name}` repeats block `{child.block.name_hint}` without feeding an axis"
+            text = (
+                f"loop `{lp.loop_var.name}` repeats block `{child.block.name_hint}` without feeding an axis"
+            )
             return Reason("repeated-reduction", text, lp)
     return None
 
@@ -97,7 +101,8 @@ def factor_loop_reason(state: State, child: ChildBlock, loop: For) -> Reason | N
         return Reason("loop-feeds-nothing", text, loop)
     for lp in child.loops:
         if feeds(child, lp, spatial=True) and feeds(child, lp, spatial=False):
-            text = f"loop `{lp.loop_var.name}` feeds data-parallel and reduction axes of block `{block.name_hint}`"
+            what = f"data-parallel and reduction axes of block `{block.name_hint}`"
+            text = f"loop `{lp.loop_var.name}` feeds {what}"
             return Reason("loop-of-two-kinds", text, lp)
     return stage_pipeline(state, loop.loop_var) or idle_loop_reason(child, child.loops)
 

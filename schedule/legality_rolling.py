@@ -50,7 +50,8 @@ def only_read_later_reason(scope: BlockScope, ref: BlockRef, buffer: Var) -> Rea
         other = scope.children[dep.dst if dep.src is ref else dep.src]
         touches = [r for r in (*other.block.reads, *other.block.writes) if r.buffer is buffer]
         if touches and not (dep.src is ref and dep.kind is DepKind.RAW):
-            text = f"block `{other.block.name_hint}` does more than read `{buffer.name}` after `{child.block.name_hint}`"
+            what = f"read `{buffer.name}` after `{child.block.name_hint}`"
+            text = f"block `{other.block.name_hint}` does more than {what}"
             return Reason("not-only-read", text, other.block)
     return None
 
@@ -98,7 +99,9 @@ def windows(child: ChildBlock, buffer: Var, outer: Sequence[For]) -> list[Window
     ana = Analyzer()
     for lp in child.loops:
         ana.bind(lp.loop_var, Range(lp.min, lp.extent))
-    domain = {lp.loop_var: IntervalSet.of_range(Range(lp.min, lp.extent), ana) for lp in child.loops[len(outer) :]}
+    domain = {
+        lp.loop_var: IntervalSet.of_range(Range(lp.min, lp.extent), ana) for lp in child.loops[len(outer) :]
+    }
     found: list[Window] = []
     for k, axis in enumerate(store_dims):
         value = values[axis]
@@ -119,13 +122,17 @@ def _plain_store(block: SBlock, buffer: Var) -> list[Var]:
     axes = {a.var: a for a in block.iter_vars}
     stores = [s for s in find(block, BufferStore) if s.buffer is buffer]
     for store in stores:
-        plain = all([isinstance(i, Var) and i in axes for i in store.indices])
-        same = all([a is b for a, b in zip(store.indices, stores[0].indices)])
+        plain = all(isinstance(i, Var) and i in axes for i in store.indices)
+        same = all(a is b for a, b in zip(store.indices, stores[0].indices))
         if not plain or not same or len(set(store.indices)) != len(store.indices):
             raise refuse("store-pattern", f"`{buffer.name}` is not stored at different axes", store)
     used: list[Var] = [i for i in stores[0].indices if isinstance(i, Var)]
     for axis in block.iter_vars:
-        if not is_reduction(axis) and axis.var not in set(used) and not (axis.dom and is_const(axis.dom.extent, 1)):
+        if (
+            not is_reduction(axis)
+            and axis.var not in set(used)
+            and not (axis.dom and is_const(axis.dom.extent, 1))
+        ):
             raise refuse("store-pattern", f"axis `{axis.var.name}` does not index `{buffer.name}`", block)
     return used
 
@@ -162,7 +169,8 @@ def plain_axes_reason(block: SBlock) -> Reason | None:
     """All axes are data-parallel or reductions, or follow the loop of another window."""
     for axis in block.iter_vars:
         if not is_spatial(axis) and not is_reduction(axis) and axis.iter_type != IterVar.OPAQUE:
-            text = f"axis `{axis.var.name}` of block `{block.name_hint}` is neither data-parallel nor a reduction"
+            what = "neither data-parallel nor a reduction"
+            text = f"axis `{axis.var.name}` of block `{block.name_hint}` is {what}"
             return Reason("axis-kind", text, block)
     return None
 

@@ -30,6 +30,7 @@ from ..ir import (
     walk,
 )
 from ..ir.arith import Analyzer
+from ..ir.arith.analyzer import reads_memory
 from ..ir.expr import FloatImm
 from ..ir.stmt import Evaluate, For, IfThenElse
 from ..ir.types import INT64, BufferType, PrimType
@@ -152,16 +153,16 @@ class DescMatcher:
         if isinstance(mine, BufferLoad) and isinstance(theirs, BufferLoad):
             self._access(mine.buffer, mine.indices, theirs.buffer, theirs.indices, mine)
             return
+        if self._same_number(mine, theirs):
+            return
         if type(mine) is not type(theirs) or mine.ty is not theirs.ty:
-            if self._same_number(mine, theirs):
-                return
             raise Mismatch("an expression differs", mine)
         if isinstance(mine, IntImm | FloatImm):
             if not structural_equal(mine, theirs):
                 raise Mismatch("a constant differs", mine)
             return
         if isinstance(mine, Var):
-            if not self._same_number(mine, theirs):
+            if mine is not theirs:
                 raise Mismatch(f"`{mine.name}` is something else", mine)
             return
         if isinstance(mine, COMMUTATIVE) and isinstance(theirs, COMMUTATIVE):
@@ -198,7 +199,9 @@ class DescMatcher:
     def _same_number(self, mine: Expr, theirs: Expr) -> bool:
         if not (isinstance(mine.ty, PrimType) and isinstance(theirs.ty, PrimType)):
             return False
-        if not (mine.dtype.is_integral and theirs.dtype.is_integral and mine.dtype.is_scalar):
+        if not (mine.dtype.is_int and theirs.dtype.is_int and mine.dtype.is_scalar):
+            return False
+        if reads_memory(mine) or reads_memory(theirs):
             return False
         return self.ana.can_prove_equal(_wide(mine, self.mine), _wide(theirs, self.theirs))
 
@@ -270,7 +273,9 @@ def _contiguous(part: BufferRegion) -> bool:
     inside = False
     for dim, size in zip(part.region, ty.shape):
         if inside and not structural_equal(dim.extent, size):
-            same = isinstance(dim.extent, IntImm) and isinstance(size, IntImm) and dim.extent.value == size.value
+            same = (
+                isinstance(dim.extent, IntImm) and isinstance(size, IntImm) and dim.extent.value == size.value
+            )
             if not same:
                 return False
         inside = inside or not is_const(dim.extent, 1)

@@ -40,8 +40,10 @@ def drop_buffers(state: State, root: BlockRef, buffers: Sequence[Var]) -> State:
     block = state.block(root)
     gone = set(buffers)
     kept = [b for b in block.alloc_buffers if b not in gone]
-    return state if len(kept) == len(block.alloc_buffers) else state.replace_block(
-        root, block.replace(alloc_buffers=kept)
+    return (
+        state
+        if len(kept) == len(block.alloc_buffers)
+        else state.replace_block(root, block.replace(alloc_buffers=kept))
     )
 
 
@@ -50,7 +52,9 @@ def allocated_reason(state: State, block: SBlock, what: str) -> Reason | None:
     own = set(state.block(state.scope_root(block_ref(block))).alloc_buffers)
     for region in block.writes:
         if region.buffer not in own:
-            text = f"block `{block.name_hint}` writes `{region.buffer.name}`, which is visible outside its scope"
+            text = (
+                f"block `{block.name_hint}` writes `{region.buffer.name}`, which is visible outside its scope"
+            )
             return Reason("output-block", text, block, notes=(what,))
     return None
 

@@ -13,6 +13,7 @@ from ..ir import (
     BufferLoad,
     BufferStore,
     Call,
+    Comparison,
     Expr,
     IterVar,
     SBlock,
@@ -84,7 +85,8 @@ def _narrow(part: Expr, axes: Mapping[Var, IterVar], bounds: dict[Var, tuple[Exp
     """Take a comparison of one axis with what does not depend on axes into the bounds."""
     if not isinstance(part, LT | LE | GT | GE):
         return False
-    a, b, kind = part.a, part.b, type(part)
+    a, b = part.a, part.b
+    kind: type[Comparison] = type(part)
     if isinstance(b, Var) and b in axes:
         a, b = b, a
         kind = {LT: GT, LE: GE, GT: LT, GE: LE}[kind]

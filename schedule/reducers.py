@@ -78,7 +78,7 @@ def reduction_of(block: SBlock) -> Reduction:
     if len(inits) != len(values) or len(set(buffers)) != len(buffers):
         raise _unknown(block, "its initialiser and its updates do not store the same buffers")
     shapes = [b.ty.shape for b in buffers]  # type: ignore[attr-defined]
-    if not all([_same(s, shapes[0]) for s in shapes]):
+    if not all(_same(s, shapes[0]) for s in shapes):
         raise _unknown(block, "the buffers that it writes have different shapes")
     left = tuple([Var(f"x{k}", s.value.ty) for k, (s, _) in enumerate(values)])
     right = tuple([Var(f"y{k}", s.value.ty) for k, (s, _) in enumerate(values)])
@@ -89,7 +89,7 @@ def reduction_of(block: SBlock) -> Reduction:
     results, terms = found
     own_results = set(left)
     for term in terms:
-        if any([n in own_results for n in walk(term) if isinstance(n, Var)]):
+        if any(n in own_results for n in walk(term) if isinstance(n, Var)):
             raise _unknown(block, "what it adds depends on the result so far")
     made = [make(right) for make in results]
     return Reduction(buffers, indices, tuple(terms), left, right, tuple(made), tuple(starts), tuple(names))
@@ -105,7 +105,7 @@ def _unknown(block: SBlock, why: str) -> Refused:
 
 
 def _same(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
-    return len(a) == len(b) and all([structural_equal(x, y) for x, y in zip(a, b)])
+    return len(a) == len(b) and all(structural_equal(x, y) for x, y in zip(a, b))
 
 
 def _stores(stmt: Stmt, block: SBlock) -> list[BufferStore]:
@@ -122,7 +122,7 @@ def _updates(block: SBlock) -> tuple[list[tuple[BufferStore, Expr]], list[str]]:
     binds = [s for s in parts if isinstance(s, Bind)]
     stores = [s for s in parts if isinstance(s, BufferStore)]
     split = len(binds)
-    if len(binds) + len(stores) != len(parts) or any([not isinstance(s, Bind) for s in parts[:split]]):
+    if len(binds) + len(stores) != len(parts) or any(not isinstance(s, Bind) for s in parts[:split]):
         raise _unknown(block, "its body is more than `let` and stores after them")
     if not binds:
         if len(stores) != 1:
@@ -182,13 +182,15 @@ def _single(value: Expr, left: Var, start: Expr) -> Found | None:
 
 
 def _uses(e: Expr, var: Var) -> bool:
-    return any([n is var for n in walk(e)])
+    return any(n is var for n in walk(e))
 
 
 def _is_neutral(kind: type[Expr], start: Expr) -> bool:
     wanted = _NEUTRAL[kind](start)
     if isinstance(start, FloatImm) and isinstance(wanted, FloatImm):
-        infinite = (kind is Min and start.value == float("inf")) or (kind is Max and start.value == float("-inf"))
+        infinite = (kind is Min and start.value == float("inf")) or (
+            kind is Max and start.value == float("-inf")
+        )
         return start.value == wanted.value or infinite
     if isinstance(start, IntImm) and isinstance(wanted, IntImm):
         return start.value == wanted.value
@@ -197,9 +199,9 @@ def _is_neutral(kind: type[Expr], start: Expr) -> bool:
 
 def _tuple(values: Sequence[Expr], left: Sequence[Var], starts: Sequence[Expr]) -> Found | None:
     """The reducer of several values together: sums, or the place of an extreme value with it."""
-    if all([isinstance(v, Add) for v in values]):
+    if all(isinstance(v, Add) for v in values):
         parts = [_single(v, x, s) for v, x, s in zip(values, left, starts)]
-        if any([p is None for p in parts]):
+        if any(p is None for p in parts):
             return None
 
         def add(k: int) -> Callable[[Sequence[Var]], Expr]:
@@ -208,7 +210,7 @@ def _tuple(values: Sequence[Expr], left: Sequence[Var], starts: Sequence[Expr]) 
             return lambda right: part[0][0]([right[k]])
 
         return [add(k) for k in range(len(values))], [p[1][0] for p in parts if p is not None]
-    if len(values) == 2 and all([isinstance(v, Select) for v in values]):
+    if len(values) == 2 and all(isinstance(v, Select) for v in values):
         return _extreme(values, left, starts)
     return None
 
@@ -236,18 +238,20 @@ def _select_results(
     x0, x1 = left
     if isinstance(two, weak):
         return [
-            lambda y: Select(weak(x1, y[1]), x0, y[0]),  # type: ignore[call-arg]
-            lambda y: Select(weak(x1, y[1]), x1, y[1]),  # type: ignore[call-arg]
+            lambda y: Select(weak(x1, y[1]), x0, y[0]),
+            lambda y: Select(weak(x1, y[1]), x1, y[1]),
         ]
     return [
-        lambda y: Select(Or(strict(x1, y[1]), And(EQ(x1, y[1]), LT(x0, y[0]))), x0, y[0]),  # type: ignore[call-arg]
-        lambda y: Select(strict(x1, y[1]), x1, y[1]),  # type: ignore[call-arg]
+        lambda y: Select(Or(strict(x1, y[1]), And(EQ(x1, y[1]), LT(x0, y[0]))), x0, y[0]),
+        lambda y: Select(strict(x1, y[1]), x1, y[1]),
     ]
 
 
 def _is_worst(start: Expr, worst: Expr) -> bool:
     if isinstance(start, FloatImm) and isinstance(worst, FloatImm):
-        return start.value == worst.value or start.value == (float("-inf") if worst.value < 0 else float("inf"))
+        return start.value == worst.value or start.value == (
+            float("-inf") if worst.value < 0 else float("inf")
+        )
     if isinstance(start, IntImm) and isinstance(worst, IntImm):
         return start.value == worst.value
     return structural_equal(start, worst)

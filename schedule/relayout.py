@@ -50,7 +50,12 @@ class Relayout(Rewriter):
         own = self.visit_tuple(indices)
         for index in own:
             if not index.dtype.is_scalar:
-                raise refuse("opaque-access", f"`{self.old.name}` is accessed with a vector of indices", index)
+                raise refuse(
+                    "opaque-access", f"`{self.old.name}` is accessed with a vector of indices", index
+                )
+        kinds = {i.dtype for i in own}
+        if len(kinds) > 1:
+            own = tuple([one_type(i, v)[0] for i, v in zip(own, self.index_map.initial_indices)])
         return self.index_map.map_indices(own, self.ana)
 
     def visit_For(self, loop: For) -> Any:
@@ -88,9 +93,11 @@ class Relayout(Rewriter):
         if region.buffer is not self.old:
             return self.visit_fields(region)
         ranges = self.visit_tuple(region.region)
-        if all([is_const(r.extent, 1) for r in ranges]):
+        if all(is_const(r.extent, 1) for r in ranges):
             return region_at(self.new, self.moved(tuple([r.min for r in ranges])))
-        return BufferRegion(self.new, [self._range(k, ranges) for k in range(len(self.index_map.final_indices))])
+        return BufferRegion(
+            self.new, [self._range(k, ranges) for k in range(len(self.index_map.final_indices))]
+        )
 
     def _range(self, axis: int, ranges: tuple[Range, ...]) -> Range:
         domain = {

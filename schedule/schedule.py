@@ -141,6 +141,13 @@ class Schedule:
             )
         return LoopRV(target) if isinstance(node, For) else SBlockRV(target)
 
+    def can_decompose_padding(self, block: SBlockRV | str, loop: LoopRV) -> bool:
+        """Whether `decompose_padding` would be accepted; a question, so it is not recorded."""
+        from .primitives.decompose_padding import can_decompose_padding
+
+        found = PRIMITIVES["get_sblock"].run(self.state, block)[1] if isinstance(block, str) else block
+        return can_decompose_padding(self.state, found, loop)
+
     def remove_rv(self, rand_var: Any) -> None:
         """Forget this very handle or sampled number: using it is refused from now on."""
         self.forgotten[id(rand_var)] = rand_var

@@ -38,11 +38,15 @@ class TensorIntrin:
         for func in (desc, impl):
             if not isinstance(func, PrimFunc):
                 raise ArgumentTypeError(
-                    Diagnostic("argument-type", f"an intrinsic is made of PrimFuncs, not of {type(func).__name__}")
+                    Diagnostic(
+                        "argument-type", f"an intrinsic is made of PrimFuncs, not of {type(func).__name__}"
+                    )
                 )
         if name in TensorIntrin._known and not override:
             raise ArgumentValueError(
-                Diagnostic("tensor-intrin", f"there is a tensor intrinsic `{name}` already", help="override=True")
+                Diagnostic(
+                    "tensor-intrin", f"there is a tensor intrinsic `{name}` already", help=("override=True",)
+                )
             )
         _check(name, desc, impl)
         made = TensorIntrin._known[name] = TensorIntrin(desc, impl)
@@ -50,7 +54,7 @@ class TensorIntrin:
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
-        """The intrinsic of this name. Raises ArgumentValueError for an unknown one, unless `allow_missing`."""
+        """The intrinsic of this name. Raises ArgumentValueError for an unknown one unless `allow_missing`."""
         while name not in TensorIntrin._known and _SUPPLIERS:
             supplier = _SUPPLIERS.pop(0)
             if isinstance(supplier, str):
@@ -88,12 +92,14 @@ def _check(name: str, desc: PrimFunc, impl: PrimFunc) -> None:
         return ArgumentValueError(Diagnostic("tensor-intrin", f"tensor intrinsic `{name}`: {why}"))
 
     if len(desc.params) != len(impl.params):
-        raise wrong(f"the description has {len(desc.params)} parameters, the implementation {len(impl.params)}")
+        raise wrong(
+            f"the description has {len(desc.params)} parameters, the implementation {len(impl.params)}"
+        )
     for a, b in zip(desc.params, impl.params):
         if not isinstance(a.ty, BufferType) or not isinstance(b.ty, BufferType):
             raise wrong(f"parameter `{a.name}` is not a buffer")
         same = len(a.ty.shape) == len(b.ty.shape) and all(
-            [structural_equal(x, y) for x, y in zip(a.ty.shape, b.ty.shape)]
+            structural_equal(x, y) for x, y in zip(a.ty.shape, b.ty.shape)
         )
         if a.ty.dtype != b.ty.dtype or not same:
             raise wrong(f"buffer `{a.name}` differs between description and implementation")

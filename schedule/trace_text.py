@@ -100,10 +100,15 @@ def show_map(index_map: IndexMap) -> str:
     """An index map as a lambda."""
     from ..printer import script
 
+    kinds = {e.dtype for e in (*index_map.initial_indices, *index_map.final_indices)}
+    if len(kinds) == 1 and index_map.initial_indices:
+        # The text says nothing of the indices' dtype: numbers in it are plain.
+        index_map = index_map.with_dtype("int32")
     names = _unique([v.name for v in index_map.initial_indices])
     table = {v: Var(n, v.ty) for v, n in zip(index_map.initial_indices, names)}
     final = [script(substitute(f, table)) for f in index_map.final_indices]
-    return f"lambda {', '.join(names)}: ({', '.join(final)},)"
+    shown = f"{', '.join(final)}," if final else ""
+    return f"lambda {', '.join(names)}: ({shown})" if names else f"lambda: ({shown})"
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -39,7 +39,7 @@ def html_of(text: str) -> str:
 
 
 def loop_tree(mod: IRModule) -> str:
-    """The loops and blocks of each function as a tree: a line for a loop with its extent and kind, or a block.
+    """The loops and blocks of each function as a tree, a line for each.
 
     Statements that are neither, and blocks' bodies without loops or blocks, are left out.
     """

@@ -27,6 +27,7 @@ from ..ir import (
     TupleGetItem,
     TupleType,
     Var,
+    as_expr,
 )
 from ..ir.operators import again
 from ..node import Attrs
@@ -382,6 +383,8 @@ def point(index: Any) -> Range:
     """The range of one index; of a vector index the cells it touches."""
     if isinstance(index, IterVar):
         index = index.var
+    if isinstance(index, int):
+        index = as_expr(index)
     if isinstance(index, Ramp) and isinstance(index.stride, IntImm) and isinstance(index.lanes, IntImm):
         return Range(index.base, index.stride.value * (index.lanes.value - 1) + 1)
     if isinstance(index, Expr):

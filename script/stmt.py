@@ -239,7 +239,7 @@ def _assign(b: Builder, node: S.Assign) -> None:
 
 
 def _is_new_symbol(b: Builder, value: Any) -> bool:
-    """Whether a call outside of the language made this variable, such as `te.var()`: a symbol, not its value."""
+    """Whether a call outside of the language made this variable, such as `te.var()`: a symbol of its own."""
     if type(value) is not Var or not isinstance(value.ty, PrimType) or b.is_fresh(value):
         return False
     return not any(known is value for known in b.names.values())

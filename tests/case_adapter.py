@@ -15,6 +15,7 @@ from loopwright import ir
 from loopwright.errors import InternalError, LoopwrightError
 from loopwright.ir.arith import Analyzer
 from loopwright.ir.arith.numeric import evaluate
+from loopwright.schedule import Schedule
 from loopwright.script import ir as I
 from loopwright.script import tirx as T
 
@@ -97,6 +98,9 @@ class Lib(base.Lib):
 
     def evaluate(self, expr: ir.Expr, env: dict[ir.Var, int]) -> int:
         return evaluate(expr, env)
+
+    def Schedule(self, mod: Any, **options: Any) -> Schedule:
+        return Schedule(mod, **options)
 
     def compile(self, mod: Any, target: str = "cpu", config: Any = None) -> Any:
         if target != "cpu" or config:

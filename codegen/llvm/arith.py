@@ -190,8 +190,8 @@ def _cast_float(m: Emitter, source: DType, target: DType, value: str) -> str:
         return m.rounded(target, value)
     if t.endswith("double") or "double" in t:
         return code.op(f"fpext {s} {value} to {t}")
-    if str(target.element) == "float16":
-        # As numpy: rounded once. The other formats go through float32, as in ml_dtypes.
+    if str(target.element) != "float32":
+        # Computed in float32, yet rounded once.
         name = small_floats.narrow(m.unit, target.lanes)
         return m.rounded(target, code.op(f"call {t} {name}({s} {value})"))
     return m.rounded(target, code.op(f"fptrunc {s} {value} to {t}"))

@@ -94,7 +94,7 @@ class BlockScope:
     ) -> None:
         self.buffers = frozenset(buffers)
         self.parts = {id(p.stmt): p for p in parts}
-        self.only_blocks = all([p.only_blocks for p in parts])
+        self.only_blocks = all(p.only_blocks for p in parts)
         children: list[ChildBlock] = []
         refs: list[BlockRef] = []
         for part in parts:

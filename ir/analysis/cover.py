@@ -10,7 +10,7 @@ from ..arith.intset import EVERYTHING, IntervalSet, eval_set
 from ..arith.iter_map import detect_iter_map
 from ..arith.region import estimate_region_strict_bound
 from ..equal import structural_equal
-from ..expr import GE, LE, And, BufferRegion, Expr, IntImm, IterVar, Max, Min, Range, Var, const
+from ..expr import GE, LE, LT, And, BufferRegion, Expr, IntImm, IterVar, Max, Min, Range, Var, const
 from ..operators import add, mul, sub
 from ..stmt import BlockRef, For
 from ..types import BufferType
@@ -61,10 +61,29 @@ def covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]
     for producer in before:
         for written in producer.block.writes:
             if written.buffer is region.buffer:
-                box = written_box(producer, written, outer, known)
+                held = [*known, *_held_where_read(ana, producer, outer, read, region.buffer)]
+                box = written_box(producer, written, outer, held)
                 if box is not None:
                     boxes.append(box)
     return any(_holds(ana, box, read, region.buffer) for box in _joined(ana, boxes))
+
+
+def _held_where_read(
+    ana: Analyzer, producer: ChildBlock, outer: Sequence[For], read: Sequence[IntervalSet], buffer: Var
+) -> list[Expr]:
+    """Guards of the producer on the shared loops that hold wherever the one element read is in the buffer."""
+    shape = buffer.ty.shape if isinstance(buffer.ty, BufferType) else ()
+    inner = [lp.loop_var for lp in inner_loops(producer, outer)]
+    guards = [c for c in conditions(producer.realize.predicate) if not mentions(c, inner)]
+    inside: Expr | None = None
+    for r, size in zip(read, shape) if guards else ():
+        if r.min is not None and r.is_point and r.min.ty is size.ty:
+            part = And(GE(r.min, IntImm(size.ty, 0)), LT(r.min, size))
+            inside = part if inside is None else And(inside, part)
+    if inside is None:
+        return []
+    with ana.assume(inside):
+        return [c for c in guards if ana.can_prove(c)]
 
 
 def _threads_share(loop: For, buffer: Var) -> bool:

@@ -66,7 +66,8 @@ class _Copy:
         for short, total in (("src", one), ("dst", other)):
             touched = _touched(total)
             if touched != steps:
-                return f"Mismatch between loop iterations ({steps}) and number of {short} indices touched ({touched})"
+                counts = f"loop iterations ({steps}) and number of {short} indices touched ({touched})"
+                return f"Mismatch between {counts}"
         source, dest = (self.region(buffer, indices) for _, buffer, indices in self.sides())
         return Memcpy(source, dest)
 

@@ -33,7 +33,7 @@ def allocated_bytes(func: PrimFunc) -> Sizes:
 
 
 def calculate_allocated_bytes(program: PrimFunc | IRModule) -> dict[str, Sizes]:
-    """`allocated_bytes` of each function, by name; a function alone is called by its global symbol, or `main`."""
+    """`allocated_bytes` of each function by name; one alone is called by its global symbol, or `main`."""
     if isinstance(program, PrimFunc):
         return {str(program.attrs.get("global_symbol", "main")): allocated_bytes(program)}
     return {g.name: allocated_bytes(f) for g, f in program.functions.items() if isinstance(f, PrimFunc)}

@@ -183,11 +183,8 @@ class Analyzer:
             self.data = old
 
     @contextmanager
-    def assume(self, condition: Expr, truth: bool = True) -> Iterator[None]:
-        """Within, the condition is known to hold (or not to, if `truth` is False).
-
-        Nothing is learned from conditions that read memory or have effects.
-        """
+    def scope(self) -> Iterator[None]:
+        """Afterwards, what was learned within by `learn` is forgotten."""
         saved = (
             dict(self._bounds),
             dict(self._modulars),
@@ -198,8 +195,6 @@ class Analyzer:
             self._exact_memo,
             self.simplify_memo,
         )
-        if self._learn(condition, truth):
-            self._forget()
         try:
             yield
         finally:
@@ -213,6 +208,21 @@ class Analyzer:
                 self._exact_memo,
                 self.simplify_memo,
             ) = saved
+
+    def learn(self, condition: Expr, truth: bool = True) -> None:
+        """From now on the condition is known to hold (or not to, if `truth` is False).
+
+        Nothing is learned from conditions that read memory or have effects.
+        """
+        if self._learn(condition, truth):
+            self._forget()
+
+    @contextmanager
+    def assume(self, condition: Expr, truth: bool = True) -> Iterator[None]:
+        """As `learn`, within only."""
+        with self.scope():
+            self.learn(condition, truth)
+            yield
 
     constraint_scope = assume
 

@@ -31,7 +31,7 @@ from ..visitor import walk
 from .analyzer import Analyzer
 from .intset import IntervalSet, eval_set
 from .rules_bool import NEGATED
-from .sizes import Poly, Size, Sizes, _plain
+from .sizes import NotAffine, Poly, Size, Sizes, _plain, number
 
 _TURNED: dict[type, type[Comparison]] = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ}
 
@@ -79,7 +79,10 @@ def detect_linear_equation(e: Expr, variables: Sequence[Var]) -> list[Expr]:
     if found is None:
         return []
     coeffs, rest = found
-    return [sizes.expr(c, e.dtype) for c in coeffs] + [sizes.expr(rest, e.dtype)]
+    try:
+        return [sizes.expr(c, e.dtype) for c in [*coeffs, rest]]
+    except NotAffine:
+        return []
 
 
 def _signed(e: Expr) -> bool:
@@ -112,7 +115,10 @@ def detect_clip_bound(condition: Expr, variables: Sequence[Var]) -> list[Expr | 
         factor = found[0][index]
         if not isinstance(factor, int):
             return []
-        bounds = _solve_linear(sizes, kind, factor, found[1], a)
+        try:
+            bounds = _solve_linear(sizes, kind, factor, found[1], a)
+        except NotAffine:
+            return []
         if bounds is None:
             return []
         low, high = bounds
@@ -175,7 +181,7 @@ def _quotient(sizes: Sizes, a: Size, by: int, like: Expr, *, up: bool) -> Expr:
     if found is not None:
         return sizes.expr(found, like.dtype)
     if isinstance(a, int):
-        return const(-(-a // by) if up else a // by, like.dtype)
+        return number(-(-a // by) if up else a // by, like.dtype)
     over = sizes.add(a, by - 1) if up else a
     return sizes.ana.simplify(FloorDiv(sizes.expr(over, like.dtype), const(by, like.dtype)))
 
@@ -204,7 +210,10 @@ def deduce_bound(
     for known in (hints or {}, relax or {}):
         for other, values in known.items():
             _tell(ana, other, values)
-    return _Deduction(var, ana, dict(relax or {})).run(type(condition), condition.a, condition.b)
+    try:
+        return _Deduction(var, ana, dict(relax or {})).run(type(condition), condition.a, condition.b)
+    except NotAffine:
+        return None
 
 
 def _tell(ana: Analyzer, var: Var, values: IntervalSet) -> None:

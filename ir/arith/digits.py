@@ -72,12 +72,12 @@ def join_digits(ana: Analyzer, total: Linear) -> bool:
         high, low = pair
         upper, lower = digits.pop(high), digits.pop(low)
         whole = lower[0]._replace(upper=upper[0].upper)
-        term = build(whole, upper[0].base.dtype)
-        if term is None:
+        joined = build(whole, upper[0].base.dtype)
+        if joined is None:
             break
         new = Linear()
-        new.add(linear(ana, term, ring=True), lower[1])
-        key = ana.keys.key(term)
+        new.add(linear(ana, joined, ring=True), lower[1])
+        key = ana.keys.key(joined)
         put_at(total, (high, low), new)
         if whole.lower != 1 or whole.upper:
             digits[key] = whole, total.terms[key][0] if key in total.terms else lower[1]

@@ -84,6 +84,15 @@ def union(ana: Analyzer, a: IntervalSet, b: IntervalSet) -> IntervalSet:
     return IntervalSet(_outer(ana, Min, a.min, b.min), _outer(ana, Max, a.max, b.max))
 
 
+def intersection(ana: Analyzer, a: IntervalSet, b: IntervalSet) -> IntervalSet:
+    """The integers in both. Where it is empty, its smallest value is above its largest."""
+    ends: list[Expr | None] = []
+    for kind, x, y in ((Max, a.min, b.min), (Min, a.max, b.max)):
+        both = x is not None and y is not None
+        ends.append(_outer(ana, kind, x, y) if both else y if x is None else x)
+    return IntervalSet(ends[0], ends[1])
+
+
 def _outer(ana: Analyzer, kind: type[Min] | type[Max], a: Expr | None, b: Expr | None) -> Expr | None:
     if a is None or b is None:
         return None

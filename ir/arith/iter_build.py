@@ -17,11 +17,7 @@ from ..types import PrimType
 from ..visitor import walk
 from .analyzer import Analyzer
 from .iter_nodes import IterMark, IterSplitExpr, IterSumExpr
-from .sizes import Size, Sizes, _widens
-
-
-class NotAffine(Exception):
-    """The expression has no iterator form; the text says why."""
+from .sizes import NotAffine, Size, Sizes, _widens
 
 
 @dataclass(eq=False, slots=True)

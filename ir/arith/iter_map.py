@@ -16,10 +16,10 @@ from ..expr import EQ, GE, GT, LE, LT, And, Call, Comparison, Expr, Not, Range, 
 from ..op import Op
 from ..visitor import walk
 from .analyzer import Analyzer
-from .iter_build import IterBuilder, Mark, NotAffine, Pattern, Split, Sum, is_true
+from .iter_build import IterBuilder, Mark, Pattern, Split, Sum, is_true
 from .iter_nodes import IterSumExpr, normalize_iter_map_to_expr
 from .rules_bool import NEGATED
-from .sizes import Poly, Size
+from .sizes import NotAffine, Poly, Size
 
 LEVELS = ("surjective", "bijective", "nocheck")
 
@@ -73,9 +73,9 @@ def detect_iter_map(
     builder = IterBuilder(iters, scoped(analyzer, iters), drop_unit=simplify_trivial_iterators)
     try:
         found = detect(builder, exprs, predicate, level)
+        public = [builder.public(s, e.dtype) for s, e in zip(found, exprs, strict=True)]
     except NotAffine as err:
         return IterMapResult((), (str(err),))
-    public = [builder.public(s, e.dtype) for s, e in zip(found, exprs, strict=True)]
     return IterMapResult(tuple(public))
 
 
@@ -416,7 +416,10 @@ def normalize_to_iter_sum(
         while at and _after(builder, s, ordered[at - 1]):
             at -= 1
         ordered.insert(at, s)
-    return builder.public(Sum(ordered, total.base), index.dtype)
+    try:
+        return builder.public(Sum(ordered, total.base), index.dtype)
+    except NotAffine:  # a number that is outside the index type
+        return IterSumExpr((), index)
 
 
 def _after(builder: IterBuilder, new: Split, old: Split) -> bool:

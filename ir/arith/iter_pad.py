@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ...node import runs_deep
-from ..expr import EQ, GE, LT, Add, And, Expr, FloorDiv, FloorMod, Or, Range, Var, const
+from ..expr import EQ, GE, LT, Add, And, Expr, FloorDiv, FloorMod, IntImm, Or, Range, Var, const
 from .analyzer import Analyzer
-from .iter_build import IterBuilder, Mark, NotAffine
+from .iter_build import IterBuilder, Mark
 from .iter_divide import _descending, _Inverse, joined_digits
 from .iter_map import detect, scoped
-from .sizes import Size
+from .sizes import NotAffine, Size
 
 
 class PaddedInverse(NamedTuple):
@@ -80,6 +80,8 @@ def _holes(builder: IterBuilder, mark: Mark, dtype: object, inverse: _Inverse) -
     ana, sizes = builder.ana, builder.sizes
     step, extent, top = digits[0]
     top = ana.simplify(top)
+    # The inverse numbers its symbols by itself.
+    step, extent = [sizes.of(inverse.sizes.expr(s, top.dtype)) for s in (step, extent)]
     rest = joined_digits(inverse.sizes, digits[1:]) if len(digits) > 1 else None
     out: list[Expr] = []
 
@@ -94,6 +96,8 @@ def _holes(builder: IterBuilder, mark: Mark, dtype: object, inverse: _Inverse) -
         if not sizes.below(extent, mark.extent):
             out.append(GE(top, end))
     elif sizes.exact(mark.extent, step) is None:
-        last, inside = FloorDiv(end, number_of(step)), FloorMod(end, number_of(step))
-        out.append(And(EQ(top, ana.simplify(last)), GE(rest, ana.simplify(inside))))
+        last = ana.simplify(FloorDiv(end, number_of(step)))
+        inside = ana.simplify(FloorMod(end, number_of(step)))
+        alone = isinstance(inside, IntImm) and ana.bound(rest).max == inside.value
+        out.append(And(EQ(top, last), EQ(rest, inside) if alone else GE(rest, inside)))
     return out

@@ -31,9 +31,9 @@ def estimate_region_strict_bound(
         _Check(builder, bijective=False).run(splits)
         for dim, total in zip(region, splits, strict=True):
             _dense(builder, dim, total)
+        return [_span(builder, d, t, s) for d, t, s in zip(region, turned, splits, strict=True)]
     except NotAffine:
         return None
-    return [_span(builder, d, t, s) for d, t, s in zip(region, turned, splits, strict=True)]
 
 
 def _dense(builder: IterBuilder, dim: Range, total: Sum) -> None:

@@ -1,4 +1,4 @@
-"""Rules that bring comparisons and logic into one form: `<` and `<=`, positive constants, flat chains."""
+"""Rules that bring comparisons and logic into one form: `<` and `<=`, positive constants."""
 
 from __future__ import annotations
 
@@ -136,23 +136,6 @@ def not_and(ana: Analyzer, e: Not) -> Expr | None:
     if isinstance(inner, And | Or) and inner.ty is BOOL:
         return (Or if isinstance(inner, And) else And)(Not(inner.a), Not(inner.b))
     return None
-
-
-@rule((And, Or), "logic-chain", ANY, "a and (b and c) = (a and b) and c")
-def logic_chain(ana: Analyzer, e: BinaryOp) -> Expr | None:
-    """Chains lean to the left; the order of evaluation stays."""
-    kind = type(e)
-    if type(e.b) is not kind:
-        return None
-    parts: list[Expr] = []
-    rest: Expr = e.b
-    while type(rest) is kind:
-        parts.append(rest.b)
-        rest = rest.a
-    result: Expr = kind(e.a, rest)
-    for part in reversed(parts):
-        result = kind(result, part)
-    return result
 
 
 @rule(And, "logic-digits", ANY, "x // c == q and x % c == r is x == q * c + r; bounds of the remainder alike")

@@ -176,6 +176,11 @@ def _quotient_of(ana: Analyzer, rest: Linear, c: int, e: FloorDiv) -> Linear | N
     """`rest // c` where it is simpler than that, as a sum."""
     if _settles(ana, rest, c):
         return Linear({}, rest.bound(ana).min // c)
+    whole, low = _carried(rest, c)
+    if whole.terms and _settles(ana, low, c):
+        # (360 * x + y) // 16 = 22 * x + (8 * x + y) // 16
+        whole.const += low.bound(ana).min // c
+        return whole
     for g in _factors(rest, c):
         big, small = _split(rest, g)
         bound = small.bound(ana)
@@ -193,6 +198,15 @@ def _quotient_of(ana: Analyzer, rest: Linear, c: int, e: FloorDiv) -> Linear | N
         out.add_term(ana.keys.key(node), 1, node)
         return out
     return None
+
+
+def _carried(rest: Linear, c: int) -> tuple[Linear, Linear]:
+    """The sum as `c * whole + low`, the factors of low below c."""
+    whole, low = Linear(), Linear({}, rest.const)
+    for key, (coeff, term) in rest.terms.items():
+        whole.add_term(key, coeff // c, term)
+        low.add_term(key, coeff % c, term)
+    return whole, low
 
 
 def _factors(rest: Linear, c: int) -> list[int]:
@@ -236,6 +250,11 @@ def mod_sum(ana: Analyzer, e: FloorMod) -> Expr | None:
     if bound.min // c == bound.max // c:
         rest.const -= bound.min // c * c
         return _accept(ana, rest, e)
+    low_sum = _carried(rest, c)[1]
+    bound = low_sum.bound(ana)
+    if low_sum.terms and bound.min // c == bound.max // c:
+        low_sum.const -= bound.min // c * c
+        return _accept(ana, low_sum, e)
     for g in _factors(rest, c):
         big, small = _split(rest, g)
         low = small.bound(ana)

@@ -247,7 +247,7 @@ def _cofactor(ana: Analyzer, coeff: int, term: Expr, divisor: Expr) -> Linear | 
 
 def _exact(ana: Analyzer, e: BinaryOp) -> Expr | None:
     """The result where the divisor divides the whole as a polynomial."""
-    from .sizes import Sizes
+    from .sizes import NotAffine, Sizes
 
     sizes = Sizes(ana)
     found = sizes.exact(sizes.of(e.a), sizes.of(e.b))
@@ -258,5 +258,8 @@ def _exact(ana: Analyzer, e: BinaryOp) -> Expr | None:
     if isinstance(found, int):
         fits = e.dtype.min_value <= found <= e.dtype.max_value
         return const(found, e.dtype) if fits else None
-    made = sizes.expr(found, e.dtype)
+    try:
+        made = sizes.expr(found, e.dtype)
+    except NotAffine:
+        return None
     return made if _built(ana, ana.linear(made), e) is not None else None

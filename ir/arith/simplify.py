@@ -31,7 +31,7 @@ from ..expr import (
     const,
 )
 from ..op import Op
-from ..types import PrimType
+from ..types import BOOL, PrimType
 from ..visitor import Rewriter, walk
 from .digits import join_digits, put_at
 from .linear import Linear, leaves, linear, rebuild
@@ -161,18 +161,41 @@ def _load(ana: Analyzer, e: BufferLoad) -> Expr:
         return _children(ana, e)
 
 
-def _and(ana: Analyzer, e: And) -> Expr:
-    a = simplify(ana, e.a)
-    with ana.assume(a):
-        b = simplify(ana, e.b)
-    return e if a is e.a and b is e.b else And(a, b)
+def _chain(ana: Analyzer, e: And | Or) -> Expr:
+    """A chain of conditions, each simplified where those before it hold (or, of Or, do not)."""
+    kind, truth = type(e), isinstance(e, And)
+    made: list[Expr] = []
+    changed = type(e.b) is kind
+    with ana.scope():
+        for part in _flat(e, kind):
+            new = simplify(ana, part)
+            changed = changed or new is not part
+            inner = _flat(new, kind)
+            made += inner
+            for item in inner:
+                ana.learn(item, truth)
+    result = made[0]
+    for i, part in enumerate(made[1:], 2):
+        pair = kind(result, part)
+        shorter = apply_rules(ana, pair) if i < len(made) or changed else None
+        result = pair if shorter is None else shorter
+        changed = changed or shorter is not None
+    return result if changed else e
 
 
-def _or(ana: Analyzer, e: Or) -> Expr:
-    a = simplify(ana, e.a)
-    with ana.assume(a, truth=False):
-        b = simplify(ana, e.b)
-    return e if a is e.a and b is e.b else Or(a, b)
+def _flat(e: Expr, kind: type[And] | type[Or]) -> list[Expr]:
+    """The conditions of a chain in order."""
+    if e.ty is not BOOL:
+        return [e] if type(e) is not kind else [e.a, e.b]
+    found: list[Expr] = []
+    stack = [e]
+    while stack:
+        top = stack.pop()
+        if type(top) is kind:
+            stack += [top.b, top.a]
+        else:
+            found.append(top)
+    return found
 
 
 def _let(ana: Analyzer, e: Let) -> Expr:
@@ -198,8 +221,8 @@ def _call(ana: Analyzer, e: Call) -> Expr:
 
 _CHILDREN: dict[type, Callable[[Analyzer, Any], Expr]] = {
     BufferLoad: _load,
-    And: _and,
-    Or: _or,
+    And: _chain,
+    Or: _chain,
     Let: _let,
     Call: _call,
 }

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 Monomial = tuple[int, ...]
 
 
+class NotAffine(Exception):
+    """The expression has no iterator form, or no form in its type; the text says why."""
+
+
+def number(value: int, dtype: DType) -> Expr:
+    """The constant. Raises NotAffine where it does not fit the type."""
+    if not dtype.min_value <= value <= dtype.max_value:
+        raise NotAffine(f"{value} is outside the range of `{dtype}`")
+    return const(value, dtype)
+
+
 class Poly:
     """A polynomial with symbols in it: the sorted numbers of a product's symbols -> its factor."""
 
@@ -208,15 +219,18 @@ class Sizes:
         return low, high
 
     def expr(self, a: Size, dtype: DType) -> Expr:
-        """The size as an expression of this type: positive terms first, the constant last."""
+        """The size as an expression of this type: positive terms first, the constant last.
+
+        Raises NotAffine where a number does not fit the type.
+        """
         if isinstance(a, int):
-            return const(a, dtype)
+            return number(a, dtype)
         result: Expr | None = None
         ordered = sorted(a.terms.items(), key=_sign_first)
         for m, c in ordered:
             if m == _UNIT and result is not None:
-                number = const(abs(c), dtype)
-                result = Add(result, number) if c > 0 else Sub(result, number)
+                rest = number(abs(c), dtype)
+                result = Add(result, rest) if c > 0 else Sub(result, rest)
                 continue
             term = self._product(m, abs(c) if result is not None else c, dtype)
             result = term if result is None else Add(result, term) if c > 0 else Sub(result, term)
@@ -229,10 +243,9 @@ class Sizes:
             if atom.dtype is not dtype:
                 atom = Cast(PrimType(dtype), atom)
             result = atom if result is None else Mul(result, atom)
-        number = const(factor, dtype)
         if result is None:
-            return number
-        return result if factor == 1 else Mul(result, number)
+            return number(factor, dtype)
+        return result if factor == 1 else Mul(result, number(factor, dtype))
 
 
 def _sign_first(item: tuple[Monomial, int]) -> tuple[bool, bool]:

@@ -30,7 +30,7 @@ from ..types import BOOL
 from .analyzer import Analyzer
 from .deduce import linear_parts
 from .intset import IntervalSet, eval_set
-from .sizes import Poly, Size, Sizes
+from .sizes import NotAffine, Poly, Size, Sizes, number
 
 MOST = 2_000
 """How many inequalities elimination may make."""
@@ -137,13 +137,23 @@ def solve_linear_inequalities(
     """Fourier-Motzkin elimination of the variables in their order.
 
     Conditions that are not linear in the variables with constant factors are left over as they are.
-    Raises ArgumentValueError where elimination would make more inequalities than `MOST`.
+    Raises ArgumentValueError where elimination would make more inequalities than `MOST`, or numbers that
+    do not fit the variables' type.
     """
+    try:
+        return _solve_inequalities(conditions, variables, ranges or {})
+    except NotAffine as err:
+        raise ArgumentValueError(f"the inequalities have no solution in their type: {err}") from None
+
+
+def _solve_inequalities(
+    conditions: Sequence[Expr], variables: Sequence[Var], ranges: Mapping[Var, Range]
+) -> Inequalities:
     sizes = Sizes(Analyzer())
     others: list[Expr] = []
     rows: dict[tuple[object, ...], _Row] = {}
     dtype = variables[0].dtype if variables else None
-    for e in _all_conditions(conditions, variables, ranges or {}):
+    for e in _all_conditions(conditions, variables, ranges):
         made = _rows(e, variables, sizes)
         if made is None:
             others.append(e)
@@ -303,7 +313,17 @@ def solve_linear_equations(
     """All integer solutions, by bringing the matrix into diagonal form.
 
     Equations that are not linear in the variables with constant factors are left over as relations.
+    Raises ArgumentValueError where a number does not fit the variables' type.
     """
+    try:
+        return _solve_equations(equations, variables, ranges or {})
+    except NotAffine as err:
+        raise ArgumentValueError(f"the equations have no solution in their type: {err}") from None
+
+
+def _solve_equations(
+    equations: Sequence[Expr], variables: Sequence[Var], ranges: Mapping[Var, Range]
+) -> Equations:
     sizes = Sizes(Analyzer())
     matrix: list[list[int]] = []
     right: list[Size] = []
@@ -336,7 +356,7 @@ def solve_linear_equations(
                     EQ(sizes.expr(rest, dtype), const(0, dtype)) if zero else IntImm(BOOL, 0)  # type: ignore[arg-type]
                 )
     result = _substituted(diagonal, variables, values, free, sizes)
-    return _with_ranges(result, relations, ranges or {})
+    return _with_ranges(result, relations, ranges)
 
 
 def _quotient(sizes: Sizes, a: Size, by: int, relations: list[Expr], like: Var) -> Expr:
@@ -344,7 +364,7 @@ def _quotient(sizes: Sizes, a: Size, by: int, relations: list[Expr], like: Var) 
     if found is not None:
         return sizes.expr(found, like.dtype)
     e = sizes.expr(a, like.dtype)
-    divisor = const(by, like.dtype)
+    divisor = number(by, like.dtype)
     relations.append(
         IntImm(BOOL, 0) if isinstance(a, int) else EQ(FloorMod(e, divisor), const(0, like.dtype))
     )

@@ -13,7 +13,11 @@ from ..tensor_intrin import TensorIntrin
 
 DOT = """
 @T.prim_func(s_tir=True)
-def desc(A: T.Buffer(({n},), "{a}", offset_factor=1), B: T.Buffer(({n},), "{b}", offset_factor=1), C: T.Buffer((1,), "{c}", offset_factor=1)):
+def desc(
+    A: T.Buffer(({n},), "{a}", offset_factor=1),
+    B: T.Buffer(({n},), "{b}", offset_factor=1),
+    C: T.Buffer((1,), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0], A[0:{n}], B[0:{n}])
         T.writes(C[0])
@@ -25,7 +29,11 @@ def desc(A: T.Buffer(({n},), "{a}", offset_factor=1), B: T.Buffer(({n},), "{b}",
 
 DOT_IMPL = """
 @T.prim_func(s_tir=True)
-def impl(A: T.Buffer(({n},), "{a}", offset_factor=1), B: T.Buffer(({n},), "{b}", offset_factor=1), C: T.Buffer((1,), "{c}", offset_factor=1)):
+def impl(
+    A: T.Buffer(({n},), "{a}", offset_factor=1),
+    B: T.Buffer(({n},), "{b}", offset_factor=1),
+    C: T.Buffer((1,), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0], A[0:{n}], B[0:{n}])
         T.writes(C[0])
@@ -35,7 +43,11 @@ def impl(A: T.Buffer(({n},), "{a}", offset_factor=1), B: T.Buffer(({n},), "{b}",
 
 OUTER = """
 @T.prim_func(s_tir=True)
-def desc(A: T.Buffer(({m},), "{c}", offset_factor=1), B: T.Buffer(({n},), "{c}", offset_factor=1), C: T.Buffer(({m}, {n}), "{c}", offset_factor=1)):
+def desc(
+    A: T.Buffer(({m},), "{c}", offset_factor=1),
+    B: T.Buffer(({n},), "{c}", offset_factor=1),
+    C: T.Buffer(({m}, {n}), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0:{m}, 0:{n}], A[0:{m}], B[0:{n}])
         T.writes(C[0:{m}, 0:{n}])
@@ -47,17 +59,26 @@ def desc(A: T.Buffer(({m},), "{c}", offset_factor=1), B: T.Buffer(({n},), "{c}",
 
 OUTER_IMPL = """
 @T.prim_func(s_tir=True)
-def impl(A: T.Buffer(({m},), "{c}", offset_factor=1), B: T.Buffer(({n},), "{c}", offset_factor=1), C: T.Buffer(({m}, {n}), "{c}", offset_factor=1)):
+def impl(
+    A: T.Buffer(({m},), "{c}", offset_factor=1),
+    B: T.Buffer(({n},), "{c}", offset_factor=1),
+    C: T.Buffer(({m}, {n}), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0:{m}, 0:{n}], A[0:{m}], B[0:{n}])
         T.writes(C[0:{m}, 0:{n}])
         for i in range({m}):
-            C[i, T.Ramp(0, 1, {n})] = C[i, T.Ramp(0, 1, {n})] + T.Broadcast(A[i], {n}) * B[T.Ramp(0, 1, {n})]
+            row: T.let[T.{c}x{n}] = T.Broadcast(A[i], {n}) * B[T.Ramp(0, 1, {n})]
+            C[i, T.Ramp(0, 1, {n})] = C[i, T.Ramp(0, 1, {n})] + row
 """
 
 LANES = """
 @T.prim_func(s_tir=True)
-def desc(A: T.Buffer((4,), "{a}", offset_factor=1), B: T.Buffer(({n}, 4), "{b}", offset_factor=1), C: T.Buffer(({n},), "{c}", offset_factor=1)):
+def desc(
+    A: T.Buffer((4,), "{a}", offset_factor=1),
+    B: T.Buffer(({n}, 4), "{b}", offset_factor=1),
+    C: T.Buffer(({n},), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0:{n}], A[0:4], B[0:{n}, 0:4])
         T.writes(C[0:{n}])
@@ -69,7 +90,11 @@ def desc(A: T.Buffer((4,), "{a}", offset_factor=1), B: T.Buffer(({n}, 4), "{b}",
 
 LANES_HEAD = """
 @T.prim_func(s_tir=True)
-def impl(A: T.Buffer((4,), "{a}", offset_factor=1), B: T.Buffer(({n}, 4), "{b}", offset_factor=1), C: T.Buffer(({n},), "{c}", offset_factor=1)):
+def impl(
+    A: T.Buffer((4,), "{a}", offset_factor=1),
+    B: T.Buffer(({n}, 4), "{b}", offset_factor=1),
+    C: T.Buffer(({n},), "{c}", offset_factor=1),
+):
     with T.sblock("root"):
         T.reads(C[0:{n}], A[0:4], B[0:{n}, 0:4])
         T.writes(C[0:{n}])
@@ -87,29 +112,43 @@ a: T.let[T.{a}x{wide}] = T.reinterpret("{a}x{wide}", T.Broadcast(T.reinterpret("
 b: T.let[T.{b}x{wide}] = B[0, T.Ramp(0, 1, {wide})]
 """
 
-SDOT = WIDENED + """
+SDOT = (
+    WIDENED
+    + """
 C[T.Ramp(0, 1, {n})] = T.call_llvm_pure_intrin("{c}x{n}", "{llvm}", C[T.Ramp(0, 1, {n})], a, b)
 """
+)
 
 VNNI = """
 a4: T.let[T.uint8x4] = A[T.Ramp(0, 1, 4)]
 b: T.let[T.int8x64] = B[0, T.Ramp(0, 1, 64)]
-C[T.Ramp(0, 1, 16)] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", C[T.Ramp(0, 1, 16)], T.Broadcast(T.reinterpret("int32", a4), 16), T.reinterpret("int32x16", b))
+a: T.let[T.int32x16] = T.Broadcast(T.reinterpret("int32", a4), 16)
+c: T.let[T.int32x16] = C[T.Ramp(0, 1, 16)]
+w: T.let[T.int32x16] = T.reinterpret("int32x16", b)
+C[T.Ramp(0, 1, 16)] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", c, a, w)
 """
 
-AVX512 = WIDENED + """
+AVX512 = (
+    WIDENED
+    + """
 pairs: T.let[T.int16x32] = T.call_llvm_pure_intrin("int16x32", "llvm.x86.avx512.pmaddubs.w.512", a, b)
-C[T.Ramp(0, 1, 16)] = C[T.Ramp(0, 1, 16)] + T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.pmaddw.d.512", pairs, T.Broadcast(T.int16(1), 32))
+ones: T.let[T.int16x32] = T.Broadcast(T.int16(1), 32)
+sums: T.let[T.int32x16] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.pmaddw.d.512", pairs, ones)
+C[T.Ramp(0, 1, 16)] = C[T.Ramp(0, 1, 16)] + sums
 """
+)
 
 NEON = """
 a4: T.let[T.int8x4] = A[T.Ramp(0, 1, 4)]
 a: T.let[T.int8x8] = T.reinterpret("int8x8", T.Broadcast(T.reinterpret("int32", a4), 2))
-low: T.let[T.int16x8] = T.call_llvm_pure_intrin("int16x8", "llvm.aarch64.neon.smull.v8i16", a, B[0, T.Ramp(0, 1, 8)])
-high: T.let[T.int16x8] = T.call_llvm_pure_intrin("int16x8", "llvm.aarch64.neon.smull.v8i16", a, B[2, T.Ramp(0, 1, 8)])
+b: T.let[T.int8x8] = B[0, T.Ramp(0, 1, 8)]
+d: T.let[T.int8x8] = B[2, T.Ramp(0, 1, 8)]
+low: T.let[T.int16x8] = T.call_llvm_pure_intrin("int16x8", "llvm.aarch64.neon.smull.v8i16", a, b)
+high: T.let[T.int16x8] = T.call_llvm_pure_intrin("int16x8", "llvm.aarch64.neon.smull.v8i16", a, d)
 p: T.let[T.int32x4] = T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.saddlp.v4i32.v8i16", low)
 q: T.let[T.int32x4] = T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.saddlp.v4i32.v8i16", high)
-C[T.Ramp(0, 1, 4)] = C[T.Ramp(0, 1, 4)] + T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.addp.v4i32", p, q)
+sums: T.let[T.int32x4] = T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.addp.v4i32", p, q)
+C[T.Ramp(0, 1, 4)] = C[T.Ramp(0, 1, 4)] + sums
 """
 
 

@@ -10,6 +10,7 @@ from ...ir.arith import Analyzer
 from ...ir.visitor import substitute
 from ..buffers import buffer_at, buffer_type, index_of, one_type, regions
 from ..handles import SBlockRV
+from ..index_maps import with_sizes
 from ..refusal import Refused, refuse
 from ..registry import primitive
 from ..state import State
@@ -61,8 +62,11 @@ def _prepare_ranges(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     mode = _mode(arguments["buf_type"], node)
     index = index_of(state, arguments["block"], arguments["buffer_index"], mode)
     ranges = arguments["gen_new_ranges"]
-    if not isinstance(ranges, IndexMap):
+    if isinstance(ranges, IndexMap):
+        ranges = ranges.with_dtype(node.iter_vars[0].var.dtype) if node.iter_vars else ranges
+    else:
         ranges = _map_of_ranges(ranges, node, buffer_at(state, arguments["block"], index, mode))
+    ranges = with_sizes(ranges, state.func(arguments["block"]))
     return {**arguments, "buffer_index": index, "gen_new_ranges": ranges}
 
 
@@ -148,7 +152,9 @@ def annotate_buffer_access(
         low, end = one_type(low, end)
         extent = ana.simplify(Sub(end, low))
         ranges.append(Range(low, extent))
-    found = [BufferRegion(buffer, ranges) if k == buffer_index else r for k, r in enumerate(regions(node, mode))]
+    found = [
+        BufferRegion(buffer, ranges) if k == buffer_index else r for k, r in enumerate(regions(node, mode))
+    ]
     made = node.replace(reads=found) if mode == "read" else node.replace(writes=found)
     key = f"explicit_{mode}_region"
     stated = tuple(node.annotations.get(key, ()))

@@ -6,12 +6,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import LoopwrightError
-from ...ir import Cast, Expr, For, ForKind, IndexMap, IntImm, IterVar, Range, SBlock, SBlockRealize, Var, const, walk
+from ...ir import (
+    Cast,
+    Expr,
+    For,
+    ForKind,
+    IndexMap,
+    IntImm,
+    IterVar,
+    Range,
+    SBlock,
+    SBlockRealize,
+    Var,
+    const,
+    walk,
+)
 from ...ir.analysis.blocks import is_reduction, is_spatial
 from ...ir.arith import Analyzer
 from ...ir.visitor import substitute
 from ..handles import SBlockRV
-from ..index_maps import index_map_of, read_map
+from ..index_maps import index_map_of, read_map, with_sizes
 from ..legality import chain_reason, plain_loop_reason, reorder_block_reason, starts_at_zero_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
@@ -23,7 +37,7 @@ def _prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     node = state.block(arguments["block"])
     dtype = node.iter_vars[0].var.dtype if node.iter_vars else "int32"
     made = index_map_of(arguments["index_map"], len(node.iter_vars), node, dtype=dtype)
-    return {**arguments, "index_map": made}
+    return {**arguments, "index_map": with_sizes(made, state.func(arguments["block"]))}
 
 
 @primitive(

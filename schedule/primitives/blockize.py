@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...ir import (
+    BufferRegion,
     Expr,
     For,
     IterVar,
@@ -20,6 +21,7 @@ from ...ir.analysis.blocks import BlockScope, ChildBlock, child_blocks
 from ...ir.stmt import BlockRef
 from ..division import AxisPart, DividedBlock, divide_block, joined_regions
 from ..handles import LoopRV, SBlockRV
+from ..legality_data import own_loops_reason
 from ..legality_reduction import dropped_loops_reason, feeds, init_inputs_reason, repeated_update_reason
 from ..moves import own_axes_reason
 from ..refusal import demand, refuse
@@ -65,6 +67,7 @@ def blockize(
         text = f"{len(below)} blocks stand below loop `{loop.loop_var.name}`, not one alone"
         raise refuse("several-blocks", text, loop)
     child = ChildBlock(below[0].realize, (*state.loops(target), *below[0].loops))
+    demand(own_loops_reason(state, state.scope_root(child.ref)))
     outer, inner = state.loops(target), below[0].loops
     divided = _divided(child, outer, inner, preserve_unit_iters)
     made = outer_block(child, inner, loop, divided, preserve_unit_iters)
@@ -131,7 +134,10 @@ def _blocks_of(state: State, refs: Sequence[BlockRef], keep_unit: bool) -> tuple
     """Make one block of blocks that stand in consecutive statements, with the loops around each."""
     if not refs:
         raise refuse("no-blocks", "there is no block to make one of")
+    if len(set(refs)) != len(refs):
+        raise refuse("duplicate-block", "a block is given twice", state.realize(refs[0]))
     root = state.scope_root(refs[0])
+    demand(own_loops_reason(state, root))
     scope = state.scope(root)
     for ref in refs:
         if state.scope_root(ref) is not root:
@@ -178,6 +184,10 @@ def _run_of(scope: BlockScope, stmts: Sequence[Stmt], refs: Sequence[BlockRef]) 
     wanted = set(refs)
     inside = [{c.ref for c in scope.below(s)} for s in stmts]
     at = [k for k, found in enumerate(inside) if found & wanted]
+    if not at:
+        name = scope.children[refs[0]].block.name_hint
+        text = f"block `{name}` does not stand in the body of the block around it"
+        raise refuse("blocks-not-adjacent", text, scope.children[refs[0]].block)
     run = slice(at[0], at[-1] + 1)
     for k in range(run.start, run.stop):
         if not inside[k] or not inside[k] <= wanted or not child_blocks(stmts[k])[1]:
@@ -192,7 +202,9 @@ def _aligned(found: DividedBlock, axes: list[AxisPart]) -> DividedBlock:
     for part in found.outer:
         match = None
         for k, known in enumerate(axes):
-            same = structural_equal(known.value, part.value) and structural_equal(known.axis.dom, part.axis.dom)
+            same = structural_equal(known.value, part.value) and structural_equal(
+                known.axis.dom, part.axis.dom
+            )
             if k not in taken and same and known.axis.iter_type == part.axis.iter_type:
                 match = k
                 break
@@ -214,7 +226,8 @@ def _joined_block(
             raise refuse("predicate-not-divisible", "the predicates of the blocks differ", child.realize)
     inner = {id(child.realize): _inner(child, part) for child, part in divided}
     body = flat_seq([map_realizes(s, lambda r: inner.get(id(r), r)) for s in stmts])
-    reads, writes = [], []
+    reads: list[BufferRegion] = []
+    writes: list[BufferRegion] = []
     own: list[IterVar] = []
     for child, part in divided:
         plain = _on_new_axes(child.block, part)

@@ -171,7 +171,7 @@ def _distinct(exprs: Sequence[Expr]) -> list[Expr]:
     result: list[Expr] = []
     for e in exprs:
         same = found.setdefault(structural_hash(e), [])
-        if not any([structural_equal(e, s) for s in same]):
+        if not any(structural_equal(e, s) for s in same):
             same.append(e)
             result.append(e)
     return result

@@ -73,7 +73,13 @@ def cache_inplace(
 
 
 def _copy(
-    child: ChildBlock, buffer: Var, copy: Var, regions: Sequence[BufferRegion], ana: Analyzer, *, inwards: bool
+    child: ChildBlock,
+    buffer: Var,
+    copy: Var,
+    regions: Sequence[BufferRegion],
+    ana: Analyzer,
+    *,
+    inwards: bool,
 ) -> Copy:
     """A copy of what one iteration of a block accesses by these regions."""
     values = dict(zip([a.var for a in child.block.iter_vars], child.realize.iter_values))

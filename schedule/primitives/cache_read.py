@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...ir import BufferRegion, Var
-from ...ir.visitor import type_vars
+from ...ir import BufferRegion, Expr, Var, const
 from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
 from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet
 from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt
+from ...ir.visitor import type_vars
 from ..buffers import Redirect, allocate, buffer_at, named_buffer, new_buffer
 from ..copies import Part, copy_part, holds, known_extents, offset_move, part_of, relaxed, whole
 from ..handles import SBlockRV
 from ..legality_data import (
     fills_reason,
+    initialised_reason,
     one_writer_reason,
     only_blocks_reason,
+    outer_condition,
+    repeats_around,
     storage_scope_reason,
     written_before_reason,
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq
+from ..rewrite import flat_seq, guard
 from ..state import State, identity
 
 
@@ -60,7 +63,8 @@ def cache_read(
     """Copy a buffer that the block reads to a new buffer, and let its readers read that.
 
     The copy is made once the buffer is written, before the first reader; all readers in the scope take
-    it, or those given.  Every handle is kept; the new block's is returned.
+    it, or those given (before a buffer is written, the readers of what was in it).  Every handle is
+    kept; the new block's is returned.
 
     before:
         for i in range(64):
@@ -86,22 +90,24 @@ def cache_read(
     demand(only_blocks_reason(state, root) or one_writer_reason(state, root, buffer))
     scope = state.scope(root)
     readers = chosen_readers(scope, scope.children[block.target], buffer, consumer_blocks)
-    demand(written_before_reason(state, root, buffer, readers))
-    at, part, cropped = _part_read(state, root, buffer, readers)
+    if not is_early(scope, readers[0], buffer):
+        demand(written_before_reason(state, root, buffer, readers))
+    at, part, cropped, condition = _part_read(state, root, buffer, readers)
     ana = state.analyzer(root)
     moves = offset_move(part, buffer, ana) if cropped else (None, None)
     shape = [r.extent for r in part.ranges] if cropped else None
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", shape=shape, scope=storage_scope)
     made = copy_part(buffer, copy, part, cropped=copy if cropped else None, name=copy.name)
+    copied = guard(made.stmt, condition)
     for reader in readers:
         realize = state.realize(reader.ref)
         state = state.replace(realize, Redirect(buffer, copy, *moves, reads_only=True)(realize))
     if at is None:
         node = state.block(root)
-        state = state.replace_block(root, node.replace(body=flat_seq([made.stmt, node.body])))
+        state = state.replace_block(root, node.replace(body=flat_seq([copied, node.body])))
     else:
         stands = state.place(identity(at)).node
-        state = state.replace(stands, SeqStmt([made.stmt, stands]))
+        state = state.replace(stands, SeqStmt([copied, stands]))
     return allocate(state, root, [copy]), SBlockRV(made.ref)
 
 
@@ -114,22 +120,30 @@ def chosen_readers(
         text = f"block `{child.block.name_hint}` writes `{buffer.name}`, which it reads"
         raise refuse("in-place", text, child.block, help="`cache_inplace` copies in and out")
     readers = [r for r in scope.readers.get(buffer, []) if r not in writers]
+    early = is_early(scope, child, buffer)
     if consumers:
         wanted = [c.target for c in consumers]
         for ref in wanted:
             if ref not in readers:
                 raise refuse("no-consumer", not_reader(scope, ref, buffer), child.block)
         readers = [r for r in readers if r in wanted]
-    if writers:
-        late = [r for r in readers if scope.order[r] < scope.order[writers[0]]]
-        if late:
-            name = scope.children[late[0]].block.name_hint
-            raise refuse(
-                "order-dependence",
-                f"block `{name}` reads `{buffer.name}` before it is written",
-                scope.children[late[0]].block,
-            )
+        early = bool(readers) and is_early(scope, scope.children[readers[0]], buffer)
+    else:
+        readers = [r for r in readers if is_early(scope, scope.children[r], buffer) == early]
+    for ref in readers:
+        reader = scope.children[ref]
+        if is_early(scope, reader, buffer) != early or (
+            early and repeats_around(reader, scope.children[writers[0]])
+        ):
+            text = f"block `{reader.block.name_hint}` reads `{buffer.name}` before it is written"
+            raise refuse("order-dependence", text, reader.block)
     return [scope.children[r] for r in readers]
+
+
+def is_early(scope: BlockScope, child: ChildBlock, buffer: Var) -> bool:
+    """Whether a block comes before the one that writes the buffer."""
+    writers = scope.writers.get(buffer, ())
+    return bool(writers) and scope.order[child.ref] < scope.order[writers[0]]
 
 
 def not_reader(scope: BlockScope, ref: BlockRef, buffer: Var) -> str:
@@ -141,12 +155,13 @@ def not_reader(scope: BlockScope, ref: BlockRef, buffer: Var) -> str:
 
 def _part_read(
     state: State, root: BlockRef, buffer: Var, readers: Sequence[ChildBlock]
-) -> tuple[For | SBlockRealize | None, Part, bool]:
-    """Before which statement to copy (None: at the start of the scope), what, and into a buffer of that size?"""
+) -> tuple[For | SBlockRealize | None, Part, bool, Expr]:
+    """Before which statement to copy (None: the start of the scope), what, whether into as much, and when."""
     scope = state.scope(root)
     writers = scope.writers.get(buffer, [])
-    if not writers:
-        return None, *_part_from_outside(state, root, buffer, readers)
+    if not writers or is_early(scope, readers[0], buffer):
+        demand(initialised_reason(state, readers[0].ref, buffer))
+        return None, *_part_from_outside(state, root, buffer, readers), const(1, "bool")
     writer = scope.children[writers[0]]
     level = shared_loops(writer.loops, readers[0].loops)
     at = statement_at(readers[0], level)
@@ -154,7 +169,8 @@ def _part_read(
     if state.check and buffer in state.block(root).alloc_buffers:
         ana = analyzer_at(state, root, writer.loops[:level])
         demand(fills_reason(writer, buffer, level, part, ana))
-    return at, part, cropped
+        return at, part, cropped, outer_condition(writer, level)
+    return at, part, cropped, const(1, "bool")
 
 
 def statement_at(child: ChildBlock, level: int) -> For | SBlockRealize:
@@ -224,5 +240,3 @@ def size_vars(state: State, root: BlockRef) -> frozenset[Var]:
         found.add(p)
         found.update(type_vars(p.ty))
     return frozenset(found)
-
-

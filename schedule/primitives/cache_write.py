@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir import Var
 from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
-from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt
+from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt, Stmt
 from ..buffers import Redirect, allocate, buffer_at, named_buffer, new_buffer
 from ..copies import copy_part, offset_move
 from ..handles import SBlockRV
@@ -16,12 +16,14 @@ from ..legality_data import (
     fills_reason,
     one_writer_reason,
     only_blocks_reason,
+    outer_condition,
+    repeats_around,
     storage_scope_reason,
     written_before_reason,
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq
+from ..rewrite import flat_seq, guard
 from ..state import State, identity
 from .cache_read import (
     analyzer_at,
@@ -48,7 +50,8 @@ def cache_write(
     """Let the block write a new buffer, which another block then copies to the old one.
 
     Consumers that are given read the new buffer.  The copy is made before the first other consumer of
-    the block, at the end of the scope where there is none.  Every handle is kept; the new block's is returned.
+    the block, at the end of the scope where there is none.  Every handle is kept; the new block's is
+    returned.
 
     before:
         for i in range(64):
@@ -85,14 +88,15 @@ def cache_write(
     shape = [r.extent for r in part.ranges] if cropped else None
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", shape=shape, scope=storage_scope)
     made = copy_part(copy, buffer, part, cropped=copy if cropped else None, name=copy.name)
+    copied = guard(made.stmt, outer_condition(writer, level))
     for ref in (writer.ref, *chosen):
         realize = state.realize(ref)
         state = state.replace(realize, Redirect(buffer, copy, *moves)(realize))
-    state = put_before(state, root, at, made.stmt)
+    state = put_before(state, root, at, copied)
     return allocate(state, root, [copy]), SBlockRV(made.ref)
 
 
-def put_before(state: State, root: BlockRef, at: For | SBlockRealize | None, stmt: For | SBlockRealize) -> State:
+def put_before(state: State, root: BlockRef, at: For | SBlockRealize | None, stmt: Stmt) -> State:
     """The state with a statement before another of the scope; None: at its end."""
     if at is None:
         node = state.block(root)
@@ -104,13 +108,15 @@ def put_before(state: State, root: BlockRef, at: For | SBlockRealize | None, stm
 def readers_and_place(
     scope: BlockScope, writer: ChildBlock, buffer: Var, consumers: Sequence[SBlockRV] | None
 ) -> tuple[list[BlockRef], For | SBlockRealize | None, int]:
-    """The readers that take the new buffer, before which statement to copy back, and inside how many loops."""
+    """The readers that take the new buffer, before what to copy back, and inside how many loops."""
     readers = [r for r in scope.readers.get(buffer, []) if r is not writer.ref]
-    for ref in readers:
+    for ref in list(readers):
         if scope.order[ref] < scope.order[writer.ref]:
-            other = scope.children[ref].block
-            text = f"block `{other.name_hint}` reads `{buffer.name}` before it is written"
-            raise refuse("order-dependence", text, other)
+            other = scope.children[ref]
+            if repeats_around(other, writer):
+                text = f"block `{other.block.name_hint}` reads `{buffer.name}` before it is written"
+                raise refuse("order-dependence", text, other.block)
+            readers.remove(ref)
     wanted = [c.target for c in consumers or ()]
     for ref in wanted:
         if ref not in readers:
@@ -121,5 +127,3 @@ def readers_and_place(
     first = scope.children[others[0]]
     level = shared_loops(writer.loops, first.loops)
     return wanted, statement_at(first, level), level
-
-

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...ir import GE, LE, LT, Add, And, Cast, Expr, For, IntImm, IterVar, Range, SBlockRealize, SeqStmt, Stmt, Var, const
+from ...ir import (
+    GE,
+    LE,
+    LT,
+    Add,
+    And,
+    Cast,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Range,
+    SBlockRealize,
+    SeqStmt,
+    Stmt,
+    Var,
+    const,
+)
 from ...ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ...ir.analysis.cover import relaxed_region
 from ...ir.arith import Analyzer
@@ -13,7 +30,7 @@ from ...ir.arith.intset import IntervalSet, union
 from ...ir.arith.iter_map import detect_iter_map
 from ...ir.stmt import BlockRef, ForKind
 from ...ir.types import BufferType
-from ..handles import LoopRV, SBlockRV
+from ..handles import INLINE, LoopRV, SBlockRV
 from ..legality import not_output
 from ..legality_compute_at import (
     all_below_reason,
@@ -32,6 +49,8 @@ from ..refusal import Reason, Refused, demand, refuse
 from ..registry import primitive
 from ..rewrite import bind_loop, flat_seq, is_const, serial_loops
 from ..state import State, block_ref
+from .compute_inline import compute_inline
+from .reverse_compute_inline import reverse_compute_inline
 
 
 @primitive()
@@ -42,6 +61,7 @@ def compute_at(
 
     `index` is the place among the statements of the loop: -1 the last possible, -2 the first.  The
     block's handle is kept; those of the loops that held only it are consumed; all others are kept.
+    `loop` may be a mark of `sample_compute_location`: the block stays where it is, or is inlined.
 
     before:
         C = T.sblock_alloc_buffer((64,))
@@ -67,6 +87,8 @@ def compute_at(
                     vi = T.axis.spatial(64, i * 8 + j)
                     B[vi] = C[vi] + 1.0
     """
+    if isinstance(loop.target, str):
+        return _at_mark(state, block, loop.target, compute_inline)
     ref, target = block_ref(state.block(block)), state.loop(loop)
     demand(place_reason(state, ref, target))
     scope = state.scope_around(ref)
@@ -85,6 +107,11 @@ def compute_at(
     return _moved(state, ref, target, nest, at)
 
 
+def _at_mark(state: State, block: SBlockRV, mark: str, inline: Callable[[State, SBlockRV], State]) -> State:
+    """What a place that `sample_compute_location` gives stands for: the block stays, or is inlined."""
+    return inline(state, block) if mark == INLINE else state
+
+
 @primitive()
 def reverse_compute_at(
     state: State, block: SBlockRV, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
@@ -93,6 +120,7 @@ def reverse_compute_at(
 
     `index` is the place among the statements of the loop: -1 the last possible, -2 the first.  The
     block's handle is kept; those of the loops that held only it are consumed; all others are kept.
+    `loop` may be a mark of `sample_compute_location`: the block stays where it is, or is inlined.
 
     before:
         C = T.sblock_alloc_buffer((64,))
@@ -118,6 +146,8 @@ def reverse_compute_at(
                     vi = T.axis.spatial(64, i * 8 + ax0)
                     B[vi] = C[vi] + 1.0
     """
+    if isinstance(loop.target, str):
+        return _at_mark(state, block, loop.target, reverse_compute_inline)
     ref, target = block_ref(state.block(block)), state.loop(loop)
     demand(place_reason(state, ref, target))
     scope = state.scope_around(ref)
@@ -189,12 +219,14 @@ def _position(
     first, last = 0, len(stmts)
     for k, stmt in enumerate(stmts):
         inside = blocks_below(scope, stmt)
-        if any([p is b for p in producers for b in inside]):
+        if any(p is b for p in producers for b in inside):
             first = k + 1
-        if last == len(stmts) and any([c is b for c in consumers for b in inside]):
+        if last == len(stmts) and any(c is b for c in consumers for b in inside):
             last = k
     if first > last:
-        raise refuse("order-dependence", "no place in the loop is after all producers and before all consumers", target)
+        raise refuse(
+            "order-dependence", "no place in the loop is after all producers and before all consumers", target
+        )
     if index == -1:
         return last
     if index == -2:

@@ -18,6 +18,7 @@ from ...ir.analysis.blocks import BlockScope
 from ...ir.analysis.regions import block_access_regions
 from ...ir.stmt import BlockRef
 from ...ir.visitor import Rewriter, nodes_below
+from ...node import Attrs
 from ..handles import SBlockRV
 from ..legality_inline import element_loads, inline_block_reason, single_store, store_axes_reason
 from ..moves import (
@@ -88,7 +89,11 @@ def _axes_taken_over(block: SBlock, store: BufferStore) -> dict[Var, Var]:
         for axis, index in zip(store.indices, load.indices):
             if not (isinstance(axis, Var) and isinstance(index, Var) and index in own):
                 return {}
-            if axis.name != index.name or axis.ty is not index.ty or found.setdefault(index, axis) is not axis:
+            if (
+                axis.name != index.name
+                or axis.ty is not index.ty
+                or found.setdefault(index, axis) is not axis
+            ):
                 return {}
     return found if len(set(found.values())) == len(found) else {}
 
@@ -119,7 +124,7 @@ class Inliner(Rewriter):
     def __init__(self, store: BufferStore) -> None:
         super().__init__()
         self.store = store
-        self.binds = any([isinstance(n, Let) for n in nodes_below(store)])
+        self.binds = any(isinstance(n, Let) for n in nodes_below(store))
 
     def visit_BufferLoad(self, e: BufferLoad) -> Expr:
         made = self.visit_fields(e)
@@ -138,6 +143,11 @@ class Inliner(Rewriter):
         made = self.visit_fields(bare)
         if made is bare:
             return block
+        if any(r.buffer is self.store.buffer for r in block.reads):
+            # What was declared of the buffer that goes says nothing of those that are read instead.
+            rest = {k: v for k, v in block.annotations.items() if k != "explicit_read_region"}
+            block = block.replace(annotations=Attrs(rest))
+            made = made.replace(annotations=block.annotations)
         return fresh_reads(made.replace(writes=block.writes), block)
 
 
@@ -146,6 +156,3 @@ def fresh_reads(block: SBlock, old: SBlock) -> SBlock:
     if "explicit_read_region" in old.annotations:
         return block.replace(reads=old.reads)
     return block.replace(reads=block_access_regions(block)[0])
-
-
-

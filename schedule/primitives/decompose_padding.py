@@ -83,7 +83,7 @@ def can_decompose_padding(state: State, block: SBlockRV, loop: LoopRV) -> bool:
 
 def _where_reason(scope: BlockScope, ref: BlockRef, target: For) -> Reason | None:
     child = scope.children[ref]
-    if not any([lp is target for lp in child.loops]):
+    if not any(lp is target for lp in child.loops):
         text = f"loop `{target.loop_var.name}` is not around block `{child.block.name_hint}`"
         return Reason("loop-not-around", text, target)
     why = complete_reason(scope, ref)
@@ -96,7 +96,9 @@ def _fill(
     """The block that stores the constant for all values of the axes, under copies of the inner loops."""
     block = child.block
     body = BufferStore(copy.store.buffer, copy.fill, copy.store.indices)
-    made = SBlock(block.iter_vars, (), (), block.name_hint + "_pad_const", body, annotations=block.annotations)
+    made = SBlock(
+        block.iter_vars, (), (), block.name_hint + "_pad_const", body, annotations=block.annotations
+    )
     reads, writes = block_access_regions(made)
     made = made.replace(reads=reads, writes=writes)
     nest: Stmt = SBlockRealize(_values(child, outer), child.realize.predicate, made)
@@ -187,8 +189,8 @@ def _predicate(child: ChildBlock, copy: PaddedCopy, kept: Sequence[Var]) -> Expr
         bind_loop(ana, lp)
     result: Expr = const(1, "bool")
     for part in copy.parts:
-        is_bound = not any([part is p for p in copy.other])
-        if is_bound and not any([_mentions(part, v) for v in kept]):
+        is_bound = not any(part is p for p in copy.other)
+        if is_bound and not any(_mentions(part, v) for v in kept):
             continue
         result = both(result, substitute(part, by_axis))
     for part in conjuncts(child.realize.predicate):

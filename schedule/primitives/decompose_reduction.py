@@ -89,10 +89,14 @@ def init_nest(
     loops = [_renewed(lp, suffix) for lp in kept]
     mapping: dict[Var, Expr] = {old.loop_var: new.loop_var for old, new in zip(kept, loops)}
     mapping |= {lp.loop_var: lp.min for lp in dropped}
-    loops = [lp.replace(min=substitute(lp.min, mapping), extent=substitute(lp.extent, mapping)) for lp in loops]
+    loops = [
+        lp.replace(min=substitute(lp.min, mapping), extent=substitute(lp.extent, mapping)) for lp in loops
+    ]
     block = _init_block(child.block)
     values = [
-        substitute(v, mapping) for a, v in zip(child.block.iter_vars, child.realize.iter_values) if is_spatial(a)
+        substitute(v, mapping)
+        for a, v in zip(child.block.iter_vars, child.realize.iter_values)
+        if is_spatial(a)
     ]
     predicate = _condition(child, mapping, loops)
     nest: Stmt = SBlockRealize(values, predicate, block)

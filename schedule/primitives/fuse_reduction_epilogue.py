@@ -138,7 +138,9 @@ def _bias(value: Expr, load: BufferLoad, block: SBlock) -> Expr | None:
         inside = [x for x in (e.a, e.b) if _uses(x, load.buffer)] if isinstance(e, Add | Max | Min) else []
         if len(inside) != 1:
             text = f"what follows block `{block.name_hint}` is neither a bias nor ReLU nor clipping"
-            raise refuse("epilogue-pattern", text, value, help="reverse_compute_at keeps it beside the reduction")
+            raise refuse(
+                "epilogue-pattern", text, value, help="reverse_compute_at keeps it beside the reduction"
+            )
         assert isinstance(e, Add | Max | Min)
         other = e.b if inside[0] is e.a else e.a
         if isinstance(e, Add):
@@ -150,7 +152,7 @@ def _bias(value: Expr, load: BufferLoad, block: SBlock) -> Expr | None:
 
 
 def _uses(e: Expr, buffer: Var) -> bool:
-    return any([n is buffer for n in walk(e)])
+    return any(n is buffer for n in walk(e))
 
 
 def _applied(value: Expr, load: BufferLoad, to: Expr, values: Mapping[Var, Expr]) -> Expr:

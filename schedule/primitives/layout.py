@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ...errors import LoopwrightError
 from ...ir import (
@@ -17,15 +17,15 @@ from ...ir import (
     SBlockRealize,
     Var,
     const,
-    substitute,
     walk,
 )
+from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet, eval_set
 from ...ir.stmt import BlockRef
 from ...ir.visitor import type_vars
-from ..buffers import allocator, buffer_at, buffer_type
+from ..buffers import allocator, buffer_at, buffer_type, one_type
 from ..handles import SBlockRV
-from ..index_maps import index_map_of, read_map
+from ..index_maps import index_map_of, read_map, with_sizes
 from ..layout_padding import add_padding
 from ..refusal import Reason, Refused, refuse
 from ..registry import primitive
@@ -45,14 +45,20 @@ def _prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     shape = buffer_type(buffer).shape
     dtype = shape[0].dtype if shape else "int32"
     made = index_map_of(arguments["index_map"], len(shape), node, dtype=dtype)
+    func = state.func(arguments["block"])
+    made = with_sizes(made, func)
     pad = _pad_map(arguments["pad_value"], len(made.final_indices), buffer, dtype, node)
+    pad = None if pad is None else with_sizes(pad, func)
     return {**arguments, "buffer": (mode, index), "index_map": made, "pad_value": pad}
 
 
 def _pad_map(given: Any, rank: int, buffer: Var, dtype: Any, at: Any) -> IndexMap | None:
     """The value of padding as a map from new indices."""
-    if given is None or isinstance(given, IndexMap):
-        return given
+    if isinstance(given, IndexMap):
+        same = {e.dtype for e in (*given.initial_indices, *given.final_indices)}
+        return given.with_dtype(dtype) if len(same) == 1 else given
+    if given is None:
+        return None
     variables = [Var(f"indices_{k}", PrimType(dtype)) for k in range(rank)]
     value = given
     if callable(given) and not isinstance(given, Expr):
@@ -128,7 +134,7 @@ def transform_layout(
                 vi = T.axis.spatial(16, i)
                 B[vi] = C[vi // 4, vi % 4] * 2.0
     """
-    mode, index = buffer  # type: ignore[misc]
+    mode, index = cast("tuple[Any, Any]", buffer)
     old = buffer_at(state, block, index, str(mode))
     owner = allocator(state, block.target, old)
     func = state.func(block)
@@ -205,31 +211,17 @@ def _new_shape(index_map: IndexMap, ty: BufferType, buffer: Var, at: Any) -> lis
         shape = index_map.map_shape(ty.shape) if ty.shape else [const(1)] * len(index_map.final_indices)
     except LoopwrightError as err:
         raise _no_map(buffer, at, err) from err
-    from ...ir.arith import Analyzer
-
     ana = Analyzer()
     domain = {}
-    table: dict[Var, Expr] = {}
     for v, size in zip(index_map.initial_indices, ty.shape):
-        own = Var(v.name, size.ty)
-        table[v] = own
-        domain[own] = IntervalSet(const(0, size.dtype), ana.simplify(size - 1))
+        last = ana.simplify(one_type(size, v)[0] - 1)
+        domain[v] = IntervalSet(const(0, v.dtype), last)
     for e in index_map.final_indices:
-        low = eval_set(_retyped(e, table), domain, ana).min
+        low = eval_set(e, domain, ana).min
         if low is None or not ana.can_prove(LE(const(0, low.dtype), low)):
             text = f"the map may give negative indices of `{buffer.name}`"
             raise refuse("index-map", text, at)
     return shape
-
-
-def _retyped(e: Expr, table: dict[Var, Expr]) -> Expr:
-    from ...ir.index_map import _with_dtype
-
-    types = {v.dtype for v in table.values()}
-    wanted = types.pop() if len(types) == 1 else None
-    if wanted is None or all([v.dtype is wanted for v in table]):
-        return substitute(e, table)
-    return _with_dtype(e, wanted, table)  # type: ignore[arg-type]
 
 
 def _checked_inverse(
@@ -267,5 +259,3 @@ def _shown(e: Expr) -> str:
     from ...printer import script
 
     return f"`{script(e)}`"
-
-

@@ -25,7 +25,7 @@ from ...ir import (
     const,
     find,
 )
-from ...ir.analysis.blocks import ChildBlock
+from ...ir.analysis.blocks import ChildBlock, local_scope
 from ...ir.arith import Analyzer
 from ...ir.operators import mul
 from ...ir.types import BufferType
@@ -74,16 +74,19 @@ def pad_einsum(state: State, block: SBlockRV, padding: list[int]) -> State:
     scope = state.scope(root)
     child = scope.children[ref]
     old = child.block
-    if len(padding) != len(old.iter_vars) or any([int(p) <= 0 for p in padding]):
-        text = f"`padding` must be {len(old.iter_vars)} positive numbers, one for each axis of `{old.name_hint}`"
+    if len(padding) != len(old.iter_vars) or any(int(p) <= 0 for p in padding):
+        text = (
+            f"`padding` must be {len(old.iter_vars)} positive numbers, one for each axis of `{old.name_hint}`"
+        )
         raise refuse("padding", text, old)
-    demand(trivial_nest_reason(scope, child))
-    demand(stage_pipeline(state, ref))
-    if state.check:
-        demand(complete_or_reduction(scope, old))
     extents = _extents(old, padding)
     if not extents:
         return state
+    demand(trivial_nest_reason(scope, child, extents))
+    demand(stage_pipeline(state, ref))
+    if state.check:
+        alone = local_scope(child.loops[0] if child.loops else child.realize)
+        demand(complete_or_reduction(alone, old))
     demand(einsum_reason(old, list(extents)))
     padded = _padded_buffers(old, extents)
     before: list[Stmt] = []
@@ -115,16 +118,15 @@ def _extents(block: SBlock, padding: Sequence[int]) -> dict[Var, Expr]:
     return found
 
 
-def _padded_buffers(
-    block: SBlock, extents: Mapping[Var, Expr]
-) -> dict[Var, tuple[Var, Sequence[Expr]]]:
+def _padded_buffers(block: SBlock, extents: Mapping[Var, Expr]) -> dict[Var, tuple[Var, Sequence[Expr]]]:
     """For each buffer that grows: the new one, and the indices at which the block accesses it."""
     found: dict[Var, tuple[Var, Sequence[Expr]]] = {}
     domains = {a.var: a.dom for a in block.iter_vars}
     stores = find(block, BufferStore)
-    for access in (*find(block, BufferLoad), *stores):
+    accesses: list[BufferLoad | BufferStore] = [*find(block, BufferLoad), *stores]
+    for access in accesses:
         buffer, indices = access.buffer, access.indices
-        if not any([isinstance(i, Var) and i in extents for i in indices]):
+        if not any(isinstance(i, Var) and i in extents for i in indices):
             continue
         ty = buffer.ty
         assert isinstance(ty, BufferType)
@@ -134,15 +136,16 @@ def _padded_buffers(
             if dom is None and not (isinstance(index, IntImm) and index.value == 0):
                 text = f"`{buffer.name}` is accessed at a constant index that is not 0"
                 raise refuse("index-pattern", text, access)
-            shape.append(size if dom is None else extents.get(index, dom.extent))  # type: ignore[arg-type]
+            grown = extents.get(index) if isinstance(index, Var) else None
+            shape.append(size if dom is None else dom.extent if grown is None else grown)
         known = found.get(buffer)
         if known is None:
             made = BufferType(ty.dtype, shape, storage_scope=ty.storage_scope)
             found[buffer] = (Var(buffer.name + "_pad", made), indices)
-        elif not all([a is b or _constant(a, b) for a, b in zip(known[1], indices)]):
+        elif not all(a is b or _constant(a, b) for a, b in zip(known[1], indices)):
             text = f"`{buffer.name}` is accessed with different axes"
             raise refuse("index-pattern", text, access)
-    return {b: found[b] for b in sorted(found, key=lambda b: any([s.buffer is b for s in stores]))}
+    return {b: found[b] for b in sorted(found, key=lambda b: any(s.buffer is b for s in stores))}
 
 
 def _constant(a: Expr, b: Expr) -> bool:
@@ -180,7 +183,7 @@ def _copy(
         sizes.append(size)
         limits = [old] if grow and new is not None else []
         if grow and dom is not None and not ana.can_prove(LE(old, shape[k])):
-            limits.append(shape[k])
+            limits = [shape[k]] if ana.can_prove(LE(shape[k], old)) else [*limits, shape[k]]
         for limit in limits:
             part = LT(var, limit)
             inside = part if inside is None else And(inside, part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ...ir import (
     BufferLoad,
@@ -11,6 +11,7 @@ from ...ir import (
     Expr,
     IterVar,
     MatchBufferRegion,
+    Range,
     SBlock,
     SBlockRealize,
     Var,
@@ -22,11 +23,20 @@ from ...ir import (
 )
 from ...ir.analysis.blocks import ChildBlock, is_reduction, is_spatial
 from ...ir.analysis.cover import shared_loops
+from ...ir.arith import Analyzer
 from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import Redirect, allocate, buffer_at, index_of, new_buffer, point, regions
 from ..copies import bounds_condition, copy_block, whole
 from ..handles import SBlockRV
-from ..legality_data import accumulates_reason, distinct, fills_reason, only_blocks_reason
+from ..legality_data import (
+    accumulates_reason,
+    always_loads,
+    covers_domain,
+    distinct,
+    fills_reason,
+    initialised_reason,
+    only_blocks_reason,
+)
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import is_const, serial_loops
@@ -39,7 +49,7 @@ _MODES = ("read", "write")
 def buffer_of(state: State, block: SBlockRV, given: Any) -> tuple[str, int]:
     """A buffer of a block, given as ("read" or "write", position), by name or variable. Raises Refused.
 
-    By name the one that is read where the block reads and writes it.
+    By name the one that is written where the block reads and writes it.
     """
     node = state.block(block)
     if isinstance(given, tuple | list) and len(given) == 2 and isinstance(given[0], str):
@@ -52,8 +62,8 @@ def buffer_of(state: State, block: SBlockRV, given: Any) -> tuple[str, int]:
     if not isinstance(given, str | Var):
         text = f'a buffer is given as ("read", 0), by name or as a variable, not as {given!r}'
         raise refuse("buffer-index", text, node)
-    for mode in _MODES:
-        for k, r in enumerate(regions(node, mode)):
+    for mode in reversed(_MODES):
+        for r in regions(node, mode):
             if r.buffer is given or (isinstance(given, str) and r.buffer.name == given):
                 return mode, int(index_of(state, block, given, mode))
     name = given if isinstance(given, str) else given.name
@@ -74,9 +84,7 @@ def _decode(inputs: list[Any], attrs: list[Any]) -> dict[str, Any]:
 
 
 @primitive(kind="ReIndex", prepare=_prepare, encode=_encode, decode=_decode)
-def reindex(
-    state: State, block: SBlockRV, buffer: tuple[str, int] | str | Var
-) -> tuple[State, SBlockRV]:
+def reindex(state: State, block: SBlockRV, buffer: tuple[str, int] | str | Var) -> tuple[State, SBlockRV]:
     """Let a block access a copy of a buffer that has its axes as dimensions: those that index the buffer.
 
     A buffer read is copied before the block, one written after it.  Every handle is kept; the new
@@ -101,12 +109,12 @@ def reindex(
                 vi, vj = T.axis.remap("SS", [i, j])
                 B[vi, vj] = A_reindex[vi, vj] + 1.0
     """
-    mode, index = buffer  # type: ignore[misc]
+    mode, index = cast("tuple[Any, Any]", buffer)
     old = buffer_at(state, block, index, str(mode))
     root = state.scope_root(block)
     demand(only_blocks_reason(state, root))
     child = state.scope(root).children[block.target]
-    indices = single_access(child, old)
+    indices = simple_indices(child, single_access(child, old))
     axes = used_axes(child.block, indices)
     _check_axes(child, axes, indices)
     shape = [a.dom.extent for a in axes if a.dom is not None]
@@ -114,6 +122,8 @@ def reindex(
     inside: SBlockRealize = fixed_access(old, new, [a.var for a in axes])(child.realize)
     if mode == "read":
         _check_read(state, root, child, old)
+        if not (always_loads(child.block, old) and covers_domain(child, axes)):
+            demand(initialised_reason(state, child.ref, old))
     else:
         _check_write(state, root, child, old, indices, axes, inside)
     copy = _copy(state, root, old, new, indices, axes, str(mode))
@@ -130,12 +140,16 @@ def fixed_access(old: Var, new: Var, indices: Sequence[Expr]) -> Redirect:
 
 
 def _copy(
-    state: State, root: BlockRef, old: Var, new: Var, indices: Sequence[Expr], axes: Sequence[IterVar], mode: str
+    state: State,
+    root: BlockRef,
+    old: Var,
+    new: Var,
+    indices: Sequence[Expr],
+    axes: Sequence[IterVar],
+    mode: str,
 ) -> tuple[Any, BlockRef]:
     """Loops over the new axes and a block that copies between the buffers."""
-    made = [
-        IterVar(a.dom, Var(f"v{k}", a.var.ty), IterVar.DATA_PAR) for k, a in enumerate(axes)
-    ]
+    made = [IterVar(a.dom, Var(f"v{k}", a.var.ty), IterVar.DATA_PAR) for k, a in enumerate(axes)]
     loops = [Var(f"ax{k}", a.var.ty) for k, a in enumerate(axes)]
     at = [substitute(i, dict(zip([a.var for a in axes], [m.var for m in made]))) for i in indices]
     ana = state.analyzer(root)
@@ -167,14 +181,16 @@ def single_access(child: ChildBlock, buffer: Var) -> tuple[Expr, ...]:
     if found is None:
         text = f"block `{child.block.name_hint}` does not access `{buffer.name}` itself"
         raise refuse("access-pattern", text, child.block)
-    inside = {n for n in free_vars(child.block)} | {a.var for a in child.block.iter_vars}
+    inside = set(free_vars(child.block)) | {a.var for a in child.block.iter_vars}
     for e in found:
         for v in walk(e):
             if isinstance(v, Var) and v not in inside:
                 text = f"an index of `{buffer.name}` depends on `{v.name}`, which is defined inside the block"
                 raise refuse("access-pattern", text, child.block)
             if isinstance(v, BufferLoad):
-                raise refuse("access-pattern", f"an index of `{buffer.name}` is read from memory", child.block)
+                raise refuse(
+                    "access-pattern", f"an index of `{buffer.name}` is read from memory", child.block
+                )
     return found
 
 
@@ -202,6 +218,17 @@ def _same(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
         if not structural_equal(x, y):
             return False
     return True
+
+
+def simple_indices(child: ChildBlock, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The indices as simple as the domains of the axes make them."""
+    ana = Analyzer()
+    for a in child.block.iter_vars:
+        if a.dom is not None:
+            # A wider domain keeps axes with one value in sight.
+            once = is_const(a.dom.extent, 1)
+            ana.bind(a.var, Range(a.dom.min, const(2, a.dom.extent.dtype)) if once else a.dom)
+    return tuple([ana.simplify(i) for i in indices])
 
 
 def used_axes(block: SBlock, exprs: Sequence[Expr]) -> list[IterVar]:
@@ -266,7 +293,9 @@ def _check_write(
         other = scope.children[ref]
         if ref is not child.ref and shared_loops(other.loops, child.loops):
             text = f"block `{other.block.name_hint}` accesses `{buffer.name}` in a loop around both"
-            raise refuse("shared-loop", text, other.block, help="`reindex_cache_write` copies inside of loops")
+            raise refuse(
+                "shared-loop", text, other.block, help="`reindex_cache_write` copies inside of loops"
+            )
     for a in axes:
         if not is_spatial(a):
             raise refuse("axis-kind", f"reduction axis `{a.var.name}` indexes `{buffer.name}`", node)
@@ -275,8 +304,4 @@ def _check_write(
         raise refuse("not-injective", text, node)
     if axes:
         new = next(r.buffer for r in inside.block.writes if r.buffer.name == f"{buffer.name}_reindex")
-        demand(
-            fills_reason(ChildBlock(inside, child.loops), new, 0, whole(new), state.analyzer(root))
-        )
-
-
+        demand(fills_reason(ChildBlock(inside, child.loops), new, 0, whole(new), state.analyzer(root)))

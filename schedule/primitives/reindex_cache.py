@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...errors import DTypeError
 from ...ir import (
     LE,
     Expr,
@@ -25,11 +26,13 @@ from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import allocate, buffer_at, named_buffer, new_buffer
 from ..copies import bounds_condition, copy_block
 from ..handles import SBlockRV
-from ..index_maps import index_map_of
+from ..index_maps import index_map_of, with_sizes
 from ..legality_data import (
     accumulates_reason,
+    always_loads,
     distinct,
     follows,
+    initialised_reason,
     one_writer_reason,
     only_blocks_reason,
     storage_scope_reason,
@@ -50,8 +53,9 @@ def _prepare(index: str, mode: str) -> Callable[[State, dict[str, Any]], dict[st
 
     def prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
         node = state.block(arguments["block"])
-        made = index_map_of(arguments["index_map"], len(node.iter_vars), node)
-        return {**by_name(state, arguments), "index_map": made}
+        dtype = node.iter_vars[0].var.dtype if node.iter_vars else "int32"
+        made = index_map_of(arguments["index_map"], len(node.iter_vars), node, dtype=dtype)
+        return {**by_name(state, arguments), "index_map": with_sizes(made, state.func(arguments["block"]))}
 
     return prepare
 
@@ -95,6 +99,8 @@ def reindex_cache_read(
     child = scope.children[block.target]
     chosen_readers(scope, child, old, [block])
     demand(written_before_reason(state, root, old, [child]))
+    if not always_loads(child.block, old):
+        demand(initialised_reason(state, child.ref, old))
     before = single_access(child, old)
     after, axes = _new_indices(child, before, index_map)
     if not follows(before, after, axes):
@@ -182,7 +188,12 @@ def _new_indices(
 ) -> tuple[list[Expr], list[IterVar]]:
     """The indices in the new layout, and the axes that these or the old ones use."""
     values = [a.var for a in child.block.iter_vars]
-    after = [substitute(e, dict(zip(index_map.initial_indices, values))) for e in index_map.final_indices]
+    try:
+        after = [substitute(e, dict(zip(index_map.initial_indices, values))) for e in index_map.final_indices]
+    except DTypeError as err:
+        raise refuse(
+            "index-map", f"the index map does not fit the types of the axes: {err}", child.block
+        ) from err
     axes = used_axes(child.block, [*before, *after])
     for a in axes:
         if a.dom is None:
@@ -195,18 +206,20 @@ def _buffer(
 ) -> Var:
     """A buffer that holds every index that the axes give. Raises Refused where there is no end."""
     ana = state.analyzer(child.ref)
-    domain = {
-        a.var: IntervalSet.of_range(a.dom, ana) for a in child.block.iter_vars if a.dom is not None
-    }
+    domain = {a.var: IntervalSet.of_range(a.dom, ana) for a in child.block.iter_vars if a.dom is not None}
     allowed = size_vars(state, root)
     shape: list[Expr] = []
     for e in indices:
         s = eval_set(e, domain, ana)
         if s.min is None or s.max is None or not ana.can_prove(LE(const(0, s.min.dtype), s.min)):
-            raise refuse("index-map", "an index that the map gives is not known to be in a range from 0", child.block)
+            raise refuse(
+                "index-map", "an index that the map gives is not known to be in a range from 0", child.block
+            )
         size = ana.simplify(s.max + 1)
         if [v for v in walk(size) if isinstance(v, Var) and v not in allowed]:
-            raise refuse("index-map", "an index that the map gives depends on variables of loops", child.block)
+            raise refuse(
+                "index-map", "an index that the map gives depends on variables of loops", child.block
+            )
         shape.append(size)
     return new_buffer(old, f"{old.name}_{scope}", shape=shape, scope=scope)
 
@@ -263,7 +276,8 @@ def _check_loops(child: ChildBlock, kept: Sequence[For], left_out: set[Var]) -> 
         for v in walk(e):
             if v in left_out:
                 assert isinstance(v, Var)
-                text = f"the iterations of block `{child.block.name_hint}` depend on loop `{v.name}`, which indexes nothing"
+                name = child.block.name_hint
+                text = f"the iterations of block `{name}` depend on loop `{v.name}`, which indexes nothing"
                 raise refuse("loop-in-predicate", text, child.realize)
     for lp in kept:
         if lp.step is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...ir import (
     GE,
@@ -12,6 +12,7 @@ from ...ir import (
     BufferStore,
     Cast,
     Expr,
+    IterVar,
     Let,
     Not,
     Or,
@@ -29,6 +30,7 @@ from ...ir.analysis.regions import block_access_regions
 from ...ir.arith import Analyzer
 from ...ir.arith.iter_build import NotAffine
 from ...ir.arith.iter_pad import padded_inverse
+from ...ir.operators import add, sub
 from ...ir.stmt import BlockRef
 from ...ir.visitor import Rewriter
 from ..handles import SBlockRV
@@ -41,6 +43,7 @@ from ..legality_inline import (
     stored_elements_reason,
     whole_domain_reason,
 )
+from ..locate import linear_sum
 from ..moves import drop_buffers, mentions, own_axes_reason, remove_leaf
 from ..refusal import demand, refuse
 from ..registry import primitive
@@ -98,7 +101,7 @@ def only_producer(state: State, scope: BlockScope, ref: BlockRef) -> BlockRef:
     """The one block that computes what the block reads, whose result nobody else needs."""
     child = scope.children[ref]
     name = child.block.name_hint
-    found = [p for p in scope.producers(ref)]
+    found = list(scope.producers(ref))
     if len(found) != 1:
         text = f"block `{name}` has {len(found)} producers in its scope, not one"
         raise refuse("several-producers", text, child.block)
@@ -138,19 +141,24 @@ def axes_by_elements(
     loads = element_loads(child.realize, given.buffer)
     if not loads:
         raise refuse("no-read", f"block `{block.name_hint}` does not read `{given.buffer.name}`", block)
-    indices = loads[0].indices
+    indices: Sequence[Expr] = loads[0].indices
     for load in loads[1:]:
-        if not all([structural_equal(a, b) for a, b in zip(load.indices, indices)]):
+        if not all(structural_equal(a, b) for a, b in zip(load.indices, indices)):
             text = f"block `{block.name_hint}` reads several elements of `{given.buffer.name}`"
             raise refuse("load-pattern", text, load)
     iters = {a.var: a.dom for a in block.iter_vars if a.dom is not None}
+    indices, turned = _upwards(indices, {a.var: a for a in block.iter_vars})
     outputs = [Var(f"e{k}", i.ty) for k, i in enumerate(indices)]
     try:
         inverse = padded_inverse(indices, iters, outputs, padding=True)
     except NotAffine as err:
         text = f"the axes of block `{block.name_hint}` do not follow from the element it reads: {err}"
         raise refuse("load-pattern", text, loads[0]) from None
-    demand(stored_elements_reason(child, producer, given, inverse.ranges))
+    read = [
+        dom if rest is None else Range(sub(rest, sub(add(dom.min, dom.extent), 1)), dom.extent)
+        for dom, rest in zip(inverse.ranges, turned)
+    ]
+    demand(stored_elements_reason(child, producer, given, read))
     found = dict(inverse.iterators)
     for out, index in zip(outputs, indices):
         if isinstance(index, Var) and index in found:
@@ -160,9 +168,25 @@ def axes_by_elements(
     for axis in producer.block.iter_vars:
         if axis.dom is not None:
             ana.bind(axis.var, axis.dom)
-    elements = {o: _typed(i, o) for o, i in zip(outputs, given.indices)}
+    elements = {
+        o: _typed(i, o) if rest is None else sub(rest, _typed(i, o))
+        for o, i, rest in zip(outputs, given.indices, turned)
+    }
     values = {v: ana.simplify(substitute(e, elements)) for v, e in found.items()}
     return values, substitute(condition, elements)
+
+
+def _upwards(indices: Sequence[Expr], axes: Mapping[Var, IterVar]) -> tuple[list[Expr], list[Expr | None]]:
+    """The indices, those that count downwards as `rest - index`, with the `rest` of each."""
+    made: list[Expr] = []
+    turned: list[Expr | None] = []
+    for index in indices:
+        form = linear_sum(index, axes)
+        down = form is not None and form.terms and all(t.scale < 0 for t in form.terms)
+        rest = form.rest if form is not None and down else None
+        made.append(index if rest is None else Analyzer().simplify(sub(rest, index)))
+        turned.append(rest)
+    return made, turned
 
 
 def _inside(
@@ -221,9 +245,7 @@ class _Move(Rewriter):
         return made
 
 
-def _joined_block(
-    block: SBlock, given: BufferStore, made: BufferStore, values: Mapping[Var, Expr]
-) -> SBlock:
+def _joined_block(block: SBlock, given: BufferStore, made: BufferStore, values: Mapping[Var, Expr]) -> SBlock:
     """The producer's block that stores what the consumer stores, its signature found anew."""
     if block.init is None:
         value = renew_definitions(given.value) if find(given.value, Let) else given.value

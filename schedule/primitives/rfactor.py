@@ -141,7 +141,7 @@ class _Plan:
         indices = self._inserted([substitute(i, mapping) for i in found.indices], first)
         terms = [substitute(t, mapping) for t in found.terms]
         left = [BufferLoad(b, indices) for b in self.buffers]
-        reduces = any([not is_spatial(a) for a in axes])
+        reduces = any(not is_spatial(a) for a in axes)
         results = found.combined(left, terms) if reduces else terms
         body = _stores(self.buffers, indices, results, [n + "_rf" for n in found.names])
         init = None
@@ -218,10 +218,10 @@ class _Plan:
         return self._in_place(child.loops[0], realize)
 
     def _in_place(self, stmt: Stmt, realize: SBlockRealize) -> Stmt:
-        """The statement with the new block in place of the old one, without the loops of the old reduction."""
+        """The statement with the new block for the old one, without the loops of the old reduction."""
         if stmt is self.child.realize:
             return realize
-        if isinstance(stmt, For) and any([lp is stmt for lp in self.child.loops]):
+        if isinstance(stmt, For) and any(lp is stmt for lp in self.child.loops):
             body = self._in_place(stmt.body, realize)
             goes = stmt is not self.loop and feeds(self.child, stmt, spatial=False)
             return body if goes else stmt.replace(body=body)
@@ -236,7 +236,11 @@ class _Plan:
         Refused where the predicate leaves out first steps but not all others.
         """
         child = self.child
-        first = {lp.loop_var: lp.min for lp in child.loops if feeds(child, lp, spatial=False) and lp is not self.loop}
+        first = {
+            lp.loop_var: lp.min
+            for lp in child.loops
+            if feeds(child, lp, spatial=False) and lp is not self.loop
+        }
         ana = Analyzer()
         bind_sizes(ana, child.loops)
         for lp in child.loops:
@@ -254,9 +258,8 @@ class _Plan:
             begins = _proved(ana, start)
         if holds and begins:
             return result
-        text = (
-            f"the predicate of block `{child.block.name_hint}` may leave out the first step of a partial result"
-        )
+        name = child.block.name_hint
+        text = f"the predicate of block `{name}` may leave out the first step of a partial result"
         raise refuse("block-predicate", text, child.realize)
 
 
@@ -266,7 +269,9 @@ def _proved(ana: Analyzer, condition: Expr) -> bool:
     return ana.can_prove(condition)
 
 
-def _stores(buffers: Sequence[Var], indices: Sequence[Expr], values: Sequence[Expr], names: Sequence[str]) -> Stmt:
+def _stores(
+    buffers: Sequence[Var], indices: Sequence[Expr], values: Sequence[Expr], names: Sequence[str]
+) -> Stmt:
     """Stores of the values; of several that depend on each other through `let` variables."""
     if not names:
         stores: list[Stmt] = [BufferStore(b, v, indices) for b, v in zip(buffers, values)]

@@ -82,7 +82,8 @@ def rolling_buffer(state: State, block: SBlockRV, write_buffer_index: int) -> St
     child = scope.children[ref]
     writes = child.block.writes
     if not 0 <= write_buffer_index < len(writes):
-        text = f"block `{child.block.name_hint}` writes {len(writes)} buffers; there is no index {write_buffer_index}"
+        name = child.block.name_hint
+        text = f"block `{name}` writes {len(writes)} buffers; there is no index {write_buffer_index}"
         raise refuse("buffer-index", text, child.block)
     buffer = writes[write_buffer_index].buffer
     demand(not_output(state, child.block))

@@ -121,7 +121,7 @@ def sample_compute_location(
         chosen = list(places)[at]
     else:
         chosen = int(decision) if int(decision) in places else -1
-    return state, places[chosen], chosen
+    return state, places.get(chosen, LoopRV(ROOT)), chosen
 
 
 def compute_locations(state: State, block: SBlockRV) -> dict[int, LoopRV]:

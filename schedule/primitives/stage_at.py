@@ -25,13 +25,15 @@ from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.arith.intset import union
 from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import Redirect, allocate, buffer_at, buffer_type, named_buffer, new_buffer, one_type
-from ..copies import Part, part_of, relaxed, whole, within
+from ..copies import Part, part_of, relaxed, within
 from ..handles import LoopRV, SBlockRV
 from ..legality_data import (
     accumulates_reason,
     fills_reason,
+    initialised_reason,
     one_writer_reason,
     only_blocks_reason,
+    outer_condition,
     storage_scope_reason,
 )
 from ..refusal import demand, refuse
@@ -85,9 +87,7 @@ def read_at(
     for child in readers[1:]:
         box = [union(ana, a, b) for a, b in zip(box, relaxed(child, _regions(child, buffer), level, ana))]
     part = part_of(buffer, box, ana, clip=False)
-    if state.check and buffer in state.block(root).alloc_buffers:
-        for ref in scope.writers.get(buffer, ()):
-            demand(fills_reason(scope.children[ref], buffer, 0, whole(buffer), ana))
+    demand(initialised_reason(state, block.target, buffer))
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", scope=storage_scope)
     made = _stage(buffer, copy, part, loops, copy.name)
     for child in readers:
@@ -144,7 +144,7 @@ def write_at(
     part = part_of(buffer, relaxed(child, regions, level, ana), ana, clip=False)
     demand(fills_reason(child, buffer, level, part, ana))
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", scope=storage_scope)
-    made = _stage(copy, buffer, part, loops, copy.name)
+    made = _stage(copy, buffer, part, loops, copy.name).replace(predicate=outer_condition(child, level))
     realize = state.realize(block)
     state = state.replace(realize, Redirect(buffer, copy)(realize))
     at = state.place(identity(top)).node
@@ -169,17 +169,17 @@ def _place(
     for k, lp in enumerate(around):
         if lp is node:
             return root, scope, k + 1
-    text = f"block `{state.block(block).name_hint}` does not stand in loop `{node.loop_var.name}` of its scope"
+    text = (
+        f"block `{state.block(block).name_hint}` does not stand in loop `{node.loop_var.name}` of its scope"
+    )
     raise refuse("not-in-loop", text, node)
 
 
 def _in_loop(scope: BlockScope, loop: For) -> list[ChildBlock]:
-    return [c for c in scope.children.values() if any([lp is loop for lp in c.loops])]
+    return [c for c in scope.children.values() if any(lp is loop for lp in c.loops)]
 
 
-def _stage(
-    source: Var, target: Var, part: Part, loops: Sequence[For], name: str
-) -> SBlockRealize:
+def _stage(source: Var, target: Var, part: Part, loops: Sequence[For], name: str) -> SBlockRealize:
     """One block that copies a part, with an axis for each loop that the part depends on."""
     by_var = {lp.loop_var: lp for lp in loops}
     used: list[Var] = []

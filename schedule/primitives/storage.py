@@ -102,11 +102,15 @@ def storage_align(
         rows[place[0]] = entry
     else:
         rows.append(entry)
-    return state.replace_block(block, node.replace(annotations=node.annotations.set(buffer_dim_align=tuple(rows))))
+    return state.replace_block(
+        block, node.replace(annotations=node.annotations.set(buffer_dim_align=tuple(rows)))
+    )
 
 
 @primitive(kind="UnsafeSetDType", prepare=_BY_NAME)
-def unsafe_set_dtype(state: State, block: SBlockRV, buffer_index: int | str | Var, dtype: str | DType) -> State:
+def unsafe_set_dtype(
+    state: State, block: SBlockRV, buffer_index: int | str | Var, dtype: str | DType
+) -> State:
     """Keep the elements of a written buffer in another type, cast at each access: results may change.
 
     Every handle is kept.
@@ -219,4 +223,6 @@ class _Retype(Rewriter):
         return self.vars.get(var, var)
 
     def _pointer(self, var: Var) -> Refused:
-        return refuse("opaque-access", f"a pointer to `{var.name}` is used, whose elements would change type", var)
+        return refuse(
+            "opaque-access", f"a pointer to `{var.name}` is used, whose elements would change type", var
+        )

@@ -99,5 +99,3 @@ def _moved(parts: Sequence[BufferRegion], by_buffer: Mapping[Var, BufferRegion])
             dims.append(Range(add(base.min, r.min), r.extent))
         made.append(BufferRegion(whole.buffer, dims))
     return made
-
-

@@ -1,4 +1,4 @@
-"""Accesses outside of buffers: every one that the oracle meets is named, and only those that are certain are errors."""
+"""Accesses outside of buffers: all the oracle meets are named, and only those that are certain are errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from loopwright.testing.strategies import prim_funcs
 
 
 def program(body: str, n: int = 4, m: int = 4):
-    head = f'@T.prim_func(s_tir=True)\ndef main(A: T.Buffer(({n},), "int32"), C: T.Buffer(({m},), "int32"), x: T.int32):\n'
+    params = f'A: T.Buffer(({n},), "int32"), C: T.Buffer(({m},), "int32"), x: T.int32'
+    head = f"@T.prim_func(s_tir=True)\ndef main({params}):\n"
     return parse(head + "".join([f"    {line}\n" for line in body.splitlines()]))
 
 
@@ -63,7 +64,9 @@ def guarded_programs(draw: st.DrawFn):
         body = f"k: T.let = {inner}\n    C[0] = A[k]"
     else:
         body = f"if {inner} < 0 or A[{inner}] > 0:\n        C[0] = 1"
-    return program(f"for i, j in T.grid({draw(st.integers(1, 4))}, {draw(st.integers(1, 3))}):\n    {body}", n)
+    return program(
+        f"for i, j in T.grid({draw(st.integers(1, 4))}, {draw(st.integers(1, 3))}):\n    {body}", n
+    )
 
 
 def leaves_bounds(func) -> bool:
@@ -109,7 +112,7 @@ CASES = {
     "for i in T.thread_binding(9, 'threadIdx.x'):\n    C[0] = A[i]": ("A", "warning"),
     "for i in range(9):\n    if i < 4:\n        C[i] = A[i]": None,
     "for i in range(9):\n    if i >= 4:\n        break\n    C[0] = A[i]": ("A", "warning"),
-    "for i in range(2):\n    with T.sblock('b'):\n        M = T.match_buffer(A[i * 4:i * 4 + 4], (4,))\n        C[0] = M[0]": (
+    "for i in range(2):\n    with T.sblock('b'):\n        M = T.match_buffer(A[i * 4:i * 4 + 4], (4,))": (
         "A",
         "error",
     ),

@@ -41,7 +41,8 @@ from loopwright.script import parse
 from loopwright.testing.strategies import prim_funcs
 
 HEAD = """@T.prim_func(s_tir=True)
-def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16, 16), "float32"), I: T.Buffer((16,), "int32"), n: T.int32):
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16, 16), "float32"), I: T.Buffer((16,), "int32"),
+         n: T.int32):
 """
 
 
@@ -58,7 +59,7 @@ COSTS = {
     "for i in range(16):\n    I[i] = I[i] % 3": 16,
     "for i in range(8):\n    A[i + 4] = A[i + 1]": 0,
     "for i in range(8):\n    for j in range(i + 1):\n        A[0] = A[0] + A[j]": 64,
-    "for i in range(4):\n    if i % 2 == 0:\n        A[i] = A[i] + A[0]\n    else:\n        A[i] = A[i] * A[i] + A[0]": 8,
+    "for i in range(4):\n    if i < 2:\n        A[i] = A[i] + A[0]\n    else:\n        A[i] = A[i] * 2.0 + 1.0": 8,
     "A[T.Ramp(0, 1, 4)] = A[T.Ramp(4, 1, 4)] + T.Broadcast(T.float32(1), 4)": 4,
     "while A[0] + A[1] < T.float32(3):\n    A[0] = A[0] + A[1]": 1,
     "A[0] = T.Select(A[0] - A[1] > T.float32(0), A[0] + A[1], A[2])": 1,
@@ -137,7 +138,9 @@ def test_purity(body):
 
 
 def test_effects_are_ordered():
-    func = program("A[0] = A[1]\nT.evaluate(T.call_extern('int32', 'f', A[0]))\nT.evaluate(T.exp(T.float32(1)))")
+    func = program(
+        "A[0] = A[1]\nT.evaluate(T.call_extern('int32', 'f', A[0]))\nT.evaluate(T.exp(T.float32(1)))"
+    )
     first, second, third = func.body.block.body.seq if hasattr(func.body, "block") else func.body.seq
     assert side_effect(first.value) == Effect.READ
     assert side_effect(second) == Effect.UPDATE
@@ -219,7 +222,8 @@ def test_a_copy_moves_one_stretch_in_order(extents, order, other, shift):
     grid = ", ".join([str(e) for e in extents])
     func = parse(
         '@T.prim_func(s_tir=True)\ndef main(A: T.Buffer((99,), "float32"), C: T.Buffer((99,), "float32")):\n'
-        f"    for {', '.join(names)} in T.grid({grid}):\n        C[{place(order)} + {shift}] = A[{place(other)}]\n"
+        f"    for {', '.join(names)} in T.grid({grid}):\n"
+        f"        C[{place(order)} + {shift}] = A[{place(other)}]\n"
     )
     found = identify_memcpy(outer_loop(func))
     pairs = []
@@ -316,3 +320,14 @@ for i, k in T.grid(16, 8):
         B[vi, 0] = B[vi, 0] + B[vi, vk]""")
     assert find_anchor_block(IRModule({"main": func})).name_hint == "large"
     assert find_anchor_block(IRModule({"main": program("A[0] = T.float32(1)")})) is None
+
+
+def test_a_thread_axis_belongs_to_one_function():
+    from loopwright.ir import AttrStmt, Evaluate, PrimFunc, SeqStmt, Var, check_well_formed, iter_var
+
+    t = Var("t", "int32")
+    launch = AttrStmt(iter_var(t, (0, 4), 1, "threadIdx.x"), "thread_extent", IntImm(t.ty, 4), Evaluate(t))
+    twice = PrimFunc([], SeqStmt([launch, launch]))
+    assert not check_well_formed(twice)
+    found = check_well_formed(IRModule({"f": twice, "g": PrimFunc([], launch)}))
+    assert [d.code for d in found] == ["duplicate-definition"]

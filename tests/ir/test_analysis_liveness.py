@@ -44,7 +44,11 @@ LINES = (
 @st.composite
 def programs(draw: st.DrawFn):
     """Stores to small buffers in sequences, loops, branches and blocks."""
-    rows = ["x = T.alloc_buffer((1,), 'int32')", "y = T.alloc_buffer((2,), 'int32')", "z = T.alloc_buffer((1,), 'int32')"]
+    rows = [
+        "x = T.alloc_buffer((1,), 'int32')",
+        "y = T.alloc_buffer((2,), 'int32')",
+        "z = T.alloc_buffer((1,), 'int32')",
+    ]
     rows += ["x[0] = 0", "z[0] = 0", "for q in range(2):", "    y[q] = q", "for i in range(3):"]
     for _ in range(draw(st.integers(1, 4))):
         lines = draw(st.lists(st.sampled_from(LINES), min_size=1, max_size=3))
@@ -54,7 +58,10 @@ def programs(draw: st.DrawFn):
             case 1:
                 rows += ["    for j in range(2):", *[f"        {r}" for r in lines]]
                 if draw(st.booleans()):
-                    rows += ["        if A[0] > 1:", f"            {draw(st.sampled_from(('break', 'continue')))}"]
+                    rows += [
+                        "        if A[0] > 1:",
+                        f"            {draw(st.sampled_from(('break', 'continue')))}",
+                    ]
                     rows += [f"        {draw(st.sampled_from(LINES))}"]
             case _:
                 rows += [f"    {r}" for r in lines]
@@ -111,6 +118,9 @@ def test_ranges_overlap_where_one_statement_touches_both(func):
 
     for stmt in walk(func):
         if isinstance(stmt, BufferStore):
-            names = {stmt.buffer.name, *[n.buffer.name for n in walk(stmt.value) if isinstance(n, BufferLoad)]}
+            names = {
+                stmt.buffer.name,
+                *[n.buffer.name for n in walk(stmt.value) if isinstance(n, BufferLoad)],
+            }
             touched = [ranges[n] for n in names if n in ranges]
             assert max([r[0] for r in touched], default=0) <= min([r[1] for r in touched], default=0)

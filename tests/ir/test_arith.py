@@ -403,6 +403,9 @@ def _more_templates(x, y, c, signed):
         if signed or min(a, b) >= 0:
             out += [Sub(FloorDiv(Add(x, c(a)), c(2)), FloorDiv(Add(x, c(b)), c(2)))]
             out += [Add(FloorDiv(Add(x, c(a)), c(2)), FloorMod(Add(x, c(b)), c(2)))]
+    for k, n in ((7, 5), (9, 4), (-3, 7)) if signed else ((7, 5), (9, 4)):
+        for op in (FloorDiv, FloorMod):
+            out += [op(Add(Mul(FloorMod(x, c(2)), c(k)), FloorMod(y, c(2))), c(n)), op(Mul(x, c(k)), c(n))]
     flat = Add(Mul(x, c(3)), FloorMod(y, c(3)))
     for n, m in ((12, 4), (6, 2), (6, 3)):
         for high, low in ((FloorDiv, FloorMod), (Div, Mod)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.ir import (
@@ -87,7 +87,6 @@ def test_deduced_values_fulfil_the_condition(case, data):
     found = deduce_bound(a, cond, hints, relax)
     if found is None:
         return
-    DEDUCED[0] += 1
     for x, y, z in itertools.product(range(-25, 26), *[range(lo, hi + 1) for lo, hi in ranges.values()]):
         env = {a: x, b: y, d: z}
         if inside(found, x, env):
@@ -98,7 +97,15 @@ def test_deduced_values_fulfil_the_condition(case, data):
 
 
 def test_deduction_is_not_always_refused():
-    assert DEDUCED[0] > 20
+    @settings(max_examples=60, derandomize=True)
+    @given(conditions())
+    def measure(case):
+        a, _, _, cond, _ = case
+        DEDUCED[0] += deduce_bound(a, cond) is not None
+
+    DEDUCED[0] = 0
+    measure()
+    assert DEDUCED[0] > 10
 
 
 def test_linear_parts():

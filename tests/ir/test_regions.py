@@ -151,6 +151,7 @@ def test_regions_left_out_are_inferred(case):
 @st.composite
 def accesses(draw):
     """Two index expressions over i (around the block), j and k (inside), as text."""
+
     def number(low, high):
         return draw(st.integers(low, high))
 

@@ -124,7 +124,10 @@ FAULTS = {
     "a value from a void function": (func(Return(1)), ["return-type"]),
     "no value": (func(Return(), ret="int32"), ["return-type"]),
     "a value of another type": (func(Return(ONE), ret="int32"), ["return-type"]),
-    "a store of another type": (func(BufferStore(A, IntImm("int32", 1), (0,)), params=[A]), ["type-mismatch"]),
+    "a store of another type": (
+        func(BufferStore(A, IntImm("int32", 1), (0,)), params=[A]),
+        ["type-mismatch"],
+    ),
     "a float index": (func(BufferStore(A, ONE, (ONE,)), params=[A]), ["index-type"]),
     "a float index of a load": (func(Evaluate(BufferLoad(A, (ONE,))), params=[A]), ["index-type"]),
     "a binding of another type": (func(Bind(X, ONE), Evaluate(0)), ["type-mismatch"]),

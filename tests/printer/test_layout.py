@@ -47,6 +47,9 @@ def test_parentheses_are_needed(tree: t.SExpr) -> None:
             depth.append(at)
         elif character == ")" and depth:
             begin = depth.pop()
+            inner = read(text[begin + 1 : at], start="expression")
+            if inner.ok and isinstance(inner.tree.body[0].value, t.TupleExpr | t.Constant):
+                continue  # tuples and numbers before a dot keep theirs, so that no mark is overlooked
             without = f"{text[:begin]} {text[begin + 1 : at]} {text[at + 1 :]}"
             reading = read(without, start="expression")
             if reading.ok and "'" not in text and '"' not in text and "#" not in text:

@@ -140,6 +140,12 @@ KEPT = {
         "    B = T.alloc_buffer((8,), elem_offset=0, offset_factor=4)\n"
     ),
     "blank lines around a backslash": "\n\n\\\n\n@T.prim_func\ndef f():\n    T.evaluate(0)\n",
+    "truth as an index": F
+    + (
+        "A: T.Buffer((8,))):\n    with T.sblock('b'):\n"
+        "        T.reads(A[0 != 3], A[T.bool(True)], A[2**31], A[2])\n"
+        "        T.writes()\n        T.evaluate(A[1 > 2])\n"
+    ),
     "long size": F + f"A: T.Buffer(('n', \"{'n - (' * 1500}n{')' * 1500}\"))):\n    T.evaluate(0)\n",
     "deep negation": F + f"x: T.int32):\n    T.evaluate({'~' * 1500}x)\n",
 }

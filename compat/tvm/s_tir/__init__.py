@@ -10,7 +10,6 @@ from ...adapters import lacking
 from . import analysis, schedule, stmt, transform
 from .stmt import MatchBufferRegion, SBlock, SBlockRealize
 
-
 _MODULES = ("meta_schedule", "dlight", "sblock_dependence_info", "sblock_scope", "tensor_intrin")
 
 

@@ -55,7 +55,7 @@ def OOBChecker() -> Any:
 
 
 def _identify_memcpy(stmt: Stmt) -> list[Any]:
-    """For each loop of a statement, outer ones first, the pair of regions that it copies, or why it copies none."""
+    """For each loop, outer ones first, the pair of regions that it copies, or why it copies none."""
     answers: list[Any] = []
     for node in reversed(list(walk(stmt))):
         if isinstance(node, For):

@@ -8,10 +8,12 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from .... import ir
+from ....errors import ArgumentValueError
 from ....ir import arith
 from ....ir.arith import ModularSet
 from ....ir.arith.bounds import Bound
 from ...adapters import lacking
+from .form import rewritten
 from .int_set import IntervalSet, ours, theirs
 
 
@@ -66,6 +68,10 @@ class ConstIntBound(Bound):
         return f"sym.ConstIntBound(min_value={self.min_value}, max_value={self.max_value})"
 
 
+class KnownOtherwiseError(ArgumentValueError, RuntimeError):
+    """Something else has been told about a variable before."""
+
+
 class Analyzer:
     """Knows bounds and facts of variables, with the peer's methods; `own` is our analyzer."""
 
@@ -82,7 +88,7 @@ class Analyzer:
         return other
 
     def bind(self, var: Any, expr: Any, allow_override: bool = False) -> None:
-        """From now on the variable lies in this range, or has this value. Raises ValueError on a change."""
+        """The variable lies in this range, or has this value. Raises KnownOtherwiseError on a change."""
         value = expr if isinstance(expr, ir.Range) else ir.as_expr(expr)
         self._once(var, value, allow_override)
         if allow_override:
@@ -90,7 +96,7 @@ class Analyzer:
         self.own.bind(var, value)
 
     def update(self, var: Any, info: Any, override: bool = False) -> None:
-        """Tell bounds or remainders of a variable. Raises ValueError where others are known."""
+        """Tell bounds or remainders of a variable. Raises KnownOtherwiseError on a change."""
         self._once(var, info, override)
         if isinstance(info, ModularSet):
             self.own.bind_modular(var, info.coeff, info.base)
@@ -110,7 +116,9 @@ class Analyzer:
         key = (var, ir.Range if isinstance(value, ir.Expr | ir.Range) else type(value))
         old = self._given.get(key)
         if old is not None and not override and not _same(old, value):
-            raise ValueError(f"`{var.name}` is known as {old} already, not as {value}")
+            what = "modular set" if isinstance(value, ModularSet) else "const bound"
+            text = f"Trying to update var '{var.name}' with a different {what}: {old} is known, not {value}"
+            raise KnownOtherwiseError(text)
         self._given[key] = value
 
     def const_int_bound_is_bound(self, var: Any) -> bool:
@@ -139,8 +147,8 @@ class Analyzer:
         return self.own.simplify(ir.as_expr(expr))
 
     def rewrite_simplify(self, expr: Any) -> Any:
-        """The same: there is one set of rules."""
-        return self.own.simplify(ir.as_expr(expr))
+        """The same, sums in the peer's form: there is one set of rules."""
+        return rewritten(self.own.simplify(ir.as_expr(expr)))
 
     def canonical_simplify(self, expr: Any) -> Any:
         """The same: there is one set of rules."""
@@ -199,6 +207,7 @@ __all__ = [
     "CompareResult",
     "ConstIntBound",
     "Extension",
+    "KnownOtherwiseError",
     "ModularSet",
     "ProofStrength",
     "own",

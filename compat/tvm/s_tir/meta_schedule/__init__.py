@@ -1,4 +1,4 @@
-"""`tvm.s_tir.meta_schedule`: automatic tuning comes with its own issue; the workloads of its tests are there."""
+"""`tvm.s_tir.meta_schedule`: tuning comes with its own issue; the workloads of its tests are there."""
 
 from __future__ import annotations
 

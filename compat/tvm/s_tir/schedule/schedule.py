@@ -36,7 +36,7 @@ def get_sref(self: Schedule, rand_var_or_stmt: Any) -> StmtSRef:
     """The reference of what a handle names, or of a loop or block. Raises StaleError where it is gone."""
     from .state import sref_of
 
-    if not isinstance(rand_var_or_stmt, handles.Handle):
+    if not isinstance(rand_var_or_stmt, handles.LoopRV | handles.SBlockRV):
         found = sref_of(self, rand_var_or_stmt)
         if found is None:
             raise StaleError(Diagnostic("stale-handle", "the statement does not stand in this schedule"))
