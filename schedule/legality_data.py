@@ -349,7 +349,7 @@ def _is_range(ana: Analyzer, extent: Extent, r: Range) -> bool:
 
 
 def initialised_reason(state: State, block: BlockRef, buffer: Var) -> Reason | None:
-    """Every element of the buffer is written where it is allocated, so that a copy reads nothing undefined."""
+    """Every element of the buffer is written where it is allocated: a copy reads nothing undefined."""
     owner = allocator(state, block, buffer)
     if owner is None or not state.check:
         return None

@@ -142,7 +142,7 @@ def chosen_readers(
 
 def is_early(scope: BlockScope, child: ChildBlock, buffer: Var) -> bool:
     """Whether a block comes before the one that writes the buffer."""
-    writers = scope.writers.get(buffer, ())
+    writers = scope.writers.get(buffer, [])
     return bool(writers) and scope.order[child.ref] < scope.order[writers[0]]
 
 
