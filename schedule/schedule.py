@@ -145,8 +145,13 @@ class Schedule:
         """Whether `decompose_padding` would be accepted; a question, so it is not recorded."""
         from .primitives.decompose_padding import can_decompose_padding
 
-        found = PRIMITIVES["get_sblock"].run(self.state, block)[1] if isinstance(block, str) else block
-        return can_decompose_padding(self.state, found, loop)
+        if isinstance(block, str):
+            count = len(self.trace)
+            block = self._call(PRIMITIVES["get_sblock"], (block,), {})
+            while len(self.trace) > count:
+                self.trace.pop()
+        assert isinstance(block, SBlockRV)
+        return can_decompose_padding(self.state, block, loop)
 
     def remove_rv(self, rand_var: Any) -> None:
         """Forget this very handle or sampled number: using it is refused from now on."""

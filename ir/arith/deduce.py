@@ -313,15 +313,17 @@ class _Deduction:
         """`by * inner <= limit` (or >=) without the factor."""
         if negative:
             kind = _TURNED[kind]
+        if isinstance(factor, int) and factor < 0:
+            factor, by = -factor, const(-factor, by.dtype)
+            limit = self.ana.simplify(Sub(const(0, limit.dtype), limit))
         if factor == 1:
             return kind, limit
         exact = self.sizes.exact(self.sizes.of(limit), factor)
         if exact is not None:
             return kind, self.sizes.expr(exact, limit.dtype)
         if kind is GE and isinstance(factor, int):
-            # rounded up: (limit + |by| - 1) // by for by > 0, and the like for by < 0
-            over = Add(limit, const(factor - 1 if factor > 0 else factor + 1, limit.dtype))
-            return kind, FloorDiv(over, by)
+            # rounded up
+            return kind, FloorDiv(Add(limit, const(factor - 1, limit.dtype)), by)
         quotient: Expr = FloorDiv(limit, by)
         if kind is GE and not self._divides(by, limit):
             quotient = Add(quotient, const(1, limit.dtype))

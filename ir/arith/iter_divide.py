@@ -64,21 +64,29 @@ class _Divider:
     inner_bounds: list[Expr] = field(default_factory=list)
 
     def sum(self, total: Sum) -> _Parts:
-        """The parts of a sum of splits, base aside; it stays inside. Raises NotAffine."""
+        """The parts of a sum of splits, base aside; a sum on one side has the extent of its mark.
+
+        Raises NotAffine.
+        """
         sizes = self.builder.sizes
+        divided = [(s, self.split(s)) for s in total.args]
+        if not [p for _, p in divided if not p.is_inner]:
+            # on one side as it is, overlaps included
+            return _Parts(Sum(), 1, Sum([x for s, p in divided for x in self._scaled(p.inner, s.scale)]), 0)
+        if not [p for _, p in divided if not p.is_outer]:
+            return _Parts(Sum([x for s, p in divided for x in self._scaled(p.outer, s.scale)]), 0, Sum(), 1)
         inner: list[Split] = []
         outer: list[Split] = []
         inner_reach: Size = 1
         outer_reach: Size = 1
-        for s in reversed(total.args):
-            parts = self.split(s)
+        for s, parts in reversed(divided):
+            if s.scale != sizes.mul(inner_reach, outer_reach) and s.extent != 1:
+                raise NotAffine("the iterators leave gaps, or overlap")
+            if outer and not parts.is_outer:
+                raise NotAffine("an inner iterator lies outside of an outer one")
             if not outer:
-                if s.scale != inner_reach and not (s.extent == 1):
-                    raise NotAffine("the inner iterators leave gaps, or overlap")
                 inner[:0] = self._scaled(parts.inner, inner_reach)
                 inner_reach = sizes.mul(inner_reach, parts.inner_extent)
-            elif not parts.is_outer:
-                raise NotAffine("an inner iterator lies outside of an outer one")
             if not parts.is_inner:
                 outer[:0] = self._scaled(parts.outer, outer_reach)
                 outer_reach = sizes.mul(outer_reach, parts.outer_extent)

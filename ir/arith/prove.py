@@ -16,6 +16,9 @@ DEPTH = 6
 CHAIN = 4
 """How many facts one after another a proof may take."""
 
+TRIES = 200
+"""How many facts a proof may try altogether."""
+
 
 class Limits(NamedTuple):
     """Sums that a variable does not go below and above."""
@@ -30,7 +33,7 @@ def never_positive(ana: Analyzer, total: Linear, depth: int = DEPTH) -> bool:
         return True
     if total.is_const:
         return False
-    if ana.inequalities and _by_facts(ana, total, CHAIN if ana.chained else 1, ()):
+    if ana.inequalities and _by_facts(ana, total, CHAIN if ana.chained else 1, (), [TRIES]):
         return True
     if depth == 0:
         return False
@@ -63,17 +66,20 @@ def _both(ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: i
     return True
 
 
-def _by_facts(ana: Analyzer, total: Linear, chain: int, used: tuple[int, ...]) -> bool:
+def _by_facts(ana: Analyzer, total: Linear, chain: int, used: tuple[int, ...], tries: list[int]) -> bool:
     """Whether the sum is at most a sum of multiples of known facts, each `form <= 0`."""
     for number, fact in enumerate(ana.inequalities):
+        if tries[0] <= 0:
+            return False
         if number in used or not fact.terms or fact.terms.keys().isdisjoint(total.terms):
             continue
         for factor in _factors(total, fact):
+            tries[0] -= 1
             rest = total.copy().add(fact, -factor)
             if rest.bound(ana).max <= 0:
                 return True
             shorter = len(rest.terms) <= len(total.terms)
-            if chain > 1 and shorter and _by_facts(ana, rest, chain - 1, (*used, number)):
+            if chain > 1 and shorter and _by_facts(ana, rest, chain - 1, (*used, number), tries):
                 return True
     return False
 

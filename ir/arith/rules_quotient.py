@@ -168,13 +168,13 @@ def _same(x: Linear, y: Linear) -> bool:
     return difference.is_const and difference.const == 0
 
 
-@rule(FloorDiv, "divide-negated", INDEX, "a // -b = -a // b, for an expression b")
+@rule(FloorDiv, "divide-negated", INDEX, "a // -b = -a // b")
 def divide_negated(ana: Analyzer, e: FloorDiv) -> Expr | None:
     """Prefer the positive divisor."""
-    if not _int(e) or type(e.b) is IntImm or ana.wraps(e):
+    if not _int(e) or ana.wraps(e):
         return None
     divisor = ana.linear(e.b)
-    if not divisor.terms or divisor.const > 0 or max(divisor.coeffs()) > 0:
+    if divisor.const > 0 or max(divisor.coeffs(), default=divisor.const) >= 0:
         return None
     a, b = _built(ana, ana.linear(e.a).scaled(-1), e), _built(ana, divisor.scaled(-1), e)
     return None if a is None or b is None else FloorDiv(a, b)

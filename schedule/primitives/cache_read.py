@@ -16,11 +16,8 @@ from ..buffers import Redirect, allocate, buffer_at, named_buffer, new_buffer
 from ..copies import Part, copy_part, holds, known_extents, offset_move, part_of, relaxed, whole
 from ..handles import SBlockRV
 from ..legality_data import (
-    fills_reason,
-    initialised_reason,
     one_writer_reason,
     only_blocks_reason,
-    outer_condition,
     repeats_around,
     storage_scope_reason,
     written_before_reason,
@@ -29,6 +26,7 @@ from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import flat_seq, guard
 from ..state import State, identity
+from ..written import fills_reason, initialised_reason, outer_condition
 
 
 def encode_cache(arguments: dict[str, Any]) -> tuple[list[Any], list[Any]]:

@@ -13,10 +13,8 @@ from ..copies import copy_part, offset_move
 from ..handles import SBlockRV
 from ..legality_data import (
     accumulates_reason,
-    fills_reason,
     one_writer_reason,
     only_blocks_reason,
-    outer_condition,
     repeats_around,
     storage_scope_reason,
     written_before_reason,
@@ -25,6 +23,7 @@ from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import flat_seq, guard
 from ..state import State, identity
+from ..written import fills_reason, outer_condition
 from .cache_read import (
     analyzer_at,
     decode_cache,

@@ -183,7 +183,10 @@ def _mentions(e: Expr, var: Var) -> bool:
 
 def _predicate(child: ChildBlock, copy: PaddedCopy, kept: Sequence[Var]) -> Expr:
     """Where the copy runs: parts of the condition that loops do not keep to, and the old predicate."""
-    by_axis = {a.var: v for a, v in zip(child.block.iter_vars, child.realize.iter_values)}
+    by_axis: dict[Var, Expr] = {}
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        moved = axis.var in copy.bounds and axis.var not in set(kept)
+        by_axis[axis.var] = add(value, copy.bounds[axis.var][0]) if moved else value
     ana = Analyzer()
     for lp in child.loops:
         bind_loop(ana, lp)

@@ -19,7 +19,7 @@ from ...ir import (
     substitute,
 )
 from ...ir.analysis.blocks import ChildBlock, is_spatial
-from ...ir.analysis.regions import block_access_regions
+from ...ir.analysis.regions import READ, block_access_regions, touched_buffers
 from ...ir.arith import Analyzer
 from ...ir.visitor import walk
 from ..handles import LoopRV, SBlockRV
@@ -148,5 +148,6 @@ def _condition(child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[F
 def update_block(block: SBlock) -> SBlock:
     """The block without its initialiser: what it writes counts as read now."""
     read = {r.buffer for r in block.reads}
-    own = [r for r in block.writes if r.buffer not in read]
+    loaded = {b for b, modes in touched_buffers(block.body).items() if modes & READ}
+    own = [r for r in block.writes if r.buffer in loaded and r.buffer not in read]
     return block.replace(name_hint=block.name_hint + "_update", init=None, reads=[*own, *block.reads])

@@ -5,25 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...ir import (
-    EQ,
     Add,
     BufferLoad,
     BufferStore,
-    Call,
     Expr,
     Max,
     Min,
     SBlock,
     Var,
-    const,
     structural_equal,
     substitute,
     walk,
 )
-from ...ir.analysis.blocks import ChildBlock, is_spatial
+from ...ir.analysis.blocks import ChildBlock
 from ...ir.analysis.regions import block_access_regions
-from ...ir.arith import Analyzer
-from ...ir.operators import add, sub
+from ...ir.operators import add
 from ..handles import SBlockRV
 from ..legality_inline import (
     element_loads,
@@ -37,7 +33,7 @@ from ..moves import own_axes_reason, remove_leaf
 from ..reducers import Reduction, reduction_of
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import both, is_true
+from ..rewrite import flat_seq, is_true
 from ..state import State, block_ref
 from .reverse_compute_inline import axes_by_elements, on_loops, only_producer
 
@@ -46,8 +42,9 @@ from .reverse_compute_inline import axes_by_elements, on_loops, only_producer
 def fuse_reduction_epilogue(state: State, reduction_block: SBlockRV, epilogue_block: SBlockRV) -> State:
     """Let a sum store what its consumer computes of it: the sum plus a bias, its ReLU, or clipped.
 
-    A bias becomes the initial value.  What is not linear is applied in the last step of the
-    reduction.  The handle of the epilogue is consumed; all others are kept.
+    A bias becomes the initial value.  What is not linear is stored anew in each step of the
+    reduction, from the sum so far, so that the last step leaves the right result.  The handle of
+    the epilogue is consumed; all others are kept.
 
     buffers: A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")
     before:
@@ -113,18 +110,16 @@ def _fused(sums: ChildBlock, found: Reduction, made: BufferStore, values: Mappin
     load = element_loads(made, found.buffers[0])[0]
     bias = _bias(made.value, load, sums.block)
     store = substitute(made, values)
-    to = BufferLoad(made.buffer, store.indices)
-    sum_so_far = found.combined([to], found.terms)[0]
     if bias is not None:
-        start: Expr = substitute(bias, values)
-        value = sum_so_far
+        to = BufferLoad(made.buffer, store.indices)
+        block = sums.block.replace(
+            body=BufferStore(made.buffer, found.combined([to], found.terms)[0], store.indices),
+            init=BufferStore(made.buffer, substitute(bias, values), store.indices),
+        )
     else:
-        start = found.starts[0]
-        value = _in_last_step(sums.block, sum_so_far, _applied(made.value, load, sum_so_far, values))
-    block = sums.block.replace(
-        body=BufferStore(made.buffer, value, store.indices),
-        init=BufferStore(made.buffer, start, store.indices),
-    )
+        so_far = BufferLoad(found.buffers[0], found.indices)
+        last = BufferStore(made.buffer, _applied(made.value, load, so_far, values), store.indices)
+        block = sums.block.replace(body=flat_seq([sums.block.body, last]))
     reads, writes = block_access_regions(block)
     return block.replace(reads=reads, writes=writes)
 
@@ -163,16 +158,3 @@ def _applied(value: Expr, load: BufferLoad, to: Expr, values: Mapping[Var, Expr]
     if _uses(value.a, load.buffer):
         return type(value)(_applied(value.a, load, to, values), substitute(value.b, values))
     return type(value)(substitute(value.a, values), _applied(value.b, load, to, values))
-
-
-def _in_last_step(block: SBlock, running: Expr, final: Expr) -> Expr:
-    """The running value, in the last step of the reduction the final one."""
-    last: Expr = const(1, "bool")
-    ana = Analyzer()
-    for axis in block.iter_vars:
-        if not is_spatial(axis) and axis.dom is not None:
-            end = ana.simplify(sub(add(axis.dom.min, axis.dom.extent), 1))
-            last = both(last, EQ(axis.var, end))
-    if is_true(last):
-        return final
-    return Call("prim.if_then_else", (last, final, running), running.ty)

@@ -27,20 +27,14 @@ from ...ir.arith import Analyzer
 from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import Redirect, allocate, buffer_at, index_of, new_buffer, point, regions
 from ..copies import bounds_condition, copy_block, whole
+from ..counting import distinct
 from ..handles import SBlockRV
-from ..legality_data import (
-    accumulates_reason,
-    always_loads,
-    covers_domain,
-    distinct,
-    fills_reason,
-    initialised_reason,
-    only_blocks_reason,
-)
+from ..legality_data import accumulates_reason, only_blocks_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import is_const, serial_loops
 from ..state import State, block_ref, identity
+from ..written import always_loads, covers_domain, fills_reason, initialised_reason
 from .cache_read import statement_at
 
 _MODES = ("read", "write")

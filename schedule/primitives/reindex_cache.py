@@ -25,24 +25,21 @@ from ...ir.arith.intset import IntervalSet, eval_set
 from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import allocate, buffer_at, named_buffer, new_buffer
 from ..copies import bounds_condition, copy_block
+from ..counting import distinct, follows
 from ..handles import SBlockRV
 from ..index_maps import index_map_of, with_sizes
 from ..legality_data import (
     accumulates_reason,
-    always_loads,
-    distinct,
-    follows,
-    initialised_reason,
     one_writer_reason,
     only_blocks_reason,
     storage_scope_reason,
-    sure_stores,
     written_before_reason,
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import bind_loop, both, flat_seq, loops_around
 from ..state import State, block_ref, identity
+from ..written import always_loads, initialised_reason, sure_stores
 from .cache_read import chosen_readers, size_vars, statement_at
 from .cache_write import put_before, readers_and_place
 from .reindex import fixed_access, single_access, used_axes

@@ -27,19 +27,12 @@ from ...ir.stmt import BlockRef, SeqStmt
 from ..buffers import Redirect, allocate, buffer_at, buffer_type, named_buffer, new_buffer, one_type
 from ..copies import Part, part_of, relaxed, within
 from ..handles import LoopRV, SBlockRV
-from ..legality_data import (
-    accumulates_reason,
-    fills_reason,
-    initialised_reason,
-    one_writer_reason,
-    only_blocks_reason,
-    outer_condition,
-    storage_scope_reason,
-)
+from ..legality_data import accumulates_reason, one_writer_reason, only_blocks_reason, storage_scope_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import is_const, is_true, serial_loops
 from ..state import State, block_ref, identity
+from ..written import fills_reason, initialised_reason, outer_condition
 from .cache_read import analyzer_at, statement_at
 
 

@@ -280,6 +280,16 @@ def test_errors_say_why():
         detect_iter_map([x], iters, True, "often")
 
 
+def test_overlapping_iterators_stay_together():
+    x, y, z = Var("x"), Var("y"), Var("z")
+    iters = {x: Range(c(0), c(2)), y: Range(c(0), c(2)), z: Range(c(0), c(4))}
+    (outer, inner), _ = subspace_divide([Add(x, y)], iters, [])
+    assert structural_equal(normalize_iter_map_to_expr(outer.source), Add(x, y))
+    assert inner.extent.value == 1 and outer.extent.value == 3
+    assert not subspace_divide([Add(x, y)], iters, [y])
+    assert subspace_divide([Add(Mul(x, c(4)), z)], iters, [z])
+
+
 def test_inverse_is_written_in_the_outputs():
     x = Var("x")
     found = detect_iter_map(

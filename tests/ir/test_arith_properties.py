@@ -357,6 +357,16 @@ def test_symbolic_proofs_with_extremes_and_symbols():
     assert ana.can_prove_equal(FloorMod(Mul(Add(m, c(1)), c(64)), Mul(Add(m, c(1)), c(32))), c(0))
 
 
+def test_powers_are_no_multiples_by_one():
+    n, d = Var("n"), Var("d")
+    ana = Analyzer()
+    ana.bind_bound(n, 2, 3)
+    ana.bind_bound(d, 0, 1)
+    e = FloorDiv(Sub(d, Mul(n, n)), n)
+    for x, y in itertools.product((2, 3), (0, 1)):
+        assert evaluate(ana.simplify(e), {n: x, d: y}) == (y - x * x) // x
+
+
 def test_shifts_and_casts_stay_within_their_types():
     x = Var("x")
     ana = Analyzer()
