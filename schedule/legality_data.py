@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import suggest
 from ..ir import BufferLoad, BufferStore, Expr, For, SBlock, Var, structural_equal, walk
-from ..ir.analysis.blocks import ChildBlock, block_scope
+from ..ir.analysis.blocks import ChildBlock, block_scope, child_blocks
 from ..ir.analysis.cover import covers, shared_loops
 from ..ir.stmt import BlockRef
 from .refusal import Reason
@@ -56,6 +56,18 @@ def own_loops_reason(state: State, root: BlockRef) -> Reason | None:
             if isinstance(n, Var) and n in outside:
                 text = f"block `{block.name_hint}` uses loop `{n.name}` around it other than through an axis"
                 return Reason("loop-in-block", text, block)
+    return None
+
+
+def runs_always_reason(state: State, root: BlockRef, refs: Iterable[BlockRef]) -> Reason | None:
+    """These blocks do not stand in the initialiser of their scope, which runs at times only."""
+    init = state.block(root).init
+    inside = {c.ref for c in child_blocks(init)[0]} if init is not None else set()
+    for ref in refs:
+        if ref in inside:
+            node = state.block(ref)
+            text = f"block `{node.name_hint}` stands in the initialiser of block `{root.name}`"
+            return Reason("in-initialiser", text, node)
     return None
 
 

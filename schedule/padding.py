@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..ir import (
@@ -65,7 +65,18 @@ def padded_copy(block: SBlock) -> PaddedCopy:
     for part in parts:
         if not _narrow(part, axes, bounds):
             other.append(part)
+    if _always(parts, block):
+        raise _no_padding(block, "its condition holds everywhere")
     return PaddedCopy(body, parts, value, fill, bounds, tuple(other))
+
+
+def _always(parts: Sequence[Expr], block: SBlock) -> bool:
+    """Whether the conditions hold for all values of the axes."""
+    ana = Analyzer()
+    for axis in block.iter_vars:
+        if axis.dom is not None:
+            ana.bind(axis.var, axis.dom)
+    return all(ana.can_prove(part) for part in parts)
 
 
 def _no_padding(block: SBlock, why: str) -> Refused:

@@ -41,6 +41,8 @@ def _call(inst: Instruction, decision: Any, names: Names) -> str:
             parts.append(f"decision={show_value(decision, names)}")
         elif p.star:
             parts.extend([show_value(v, names) for v in inst.arguments[p.name]])
+        elif p.handles and inst.arguments[p.name] is None:
+            continue  # left out, as the peer does
         else:
             parts.append(f"{p.name}={show_value(inst.arguments[p.name], names)}")
     return f"sch.{inst.kind.primitive.name}({', '.join(parts)})"

@@ -49,6 +49,8 @@ def unsafe_hide_buffer_access(
     """
     node = state.block(block)
     mode = _mode(buf_type, node)
+    if not isinstance(buf_index_array, list | tuple):
+        raise refuse("buffer-index", f"the positions are a list, not {buf_index_array!r}", node)
     for index in buf_index_array:
         buffer_at(state, block, index, mode)
     kept = [r for k, r in enumerate(regions(node, mode)) if k not in buf_index_array]

@@ -36,7 +36,7 @@ from ...ir.types import BufferType
 from ...ir.visitor import children
 from ..buffers import allocate, region_at
 from ..handles import SBlockRV
-from ..legality_data import storage_scope_reason
+from ..legality_data import runs_always_reason, storage_scope_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import flat_seq, is_const, serial_loops
@@ -79,6 +79,7 @@ def cache_index(
     if not isinstance(cse_thresh, int):
         raise refuse("cse-thresh", f"a number of occurrences is an integer, not {cse_thresh!r}", node)
     root = state.scope_root(block)
+    demand(runs_always_reason(state, root, [block.target]))
     axes = _usable_axes(state, block)
     known = size_vars(state, root) | {a.var for a in axes.values()}
     found = [e for e in _chosen(node, cse_thresh) if _movable(e, known)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...ir import BufferRegion, Expr, Var, const
@@ -19,6 +19,7 @@ from ..legality_data import (
     one_writer_reason,
     only_blocks_reason,
     repeats_around,
+    runs_always_reason,
     storage_scope_reason,
     written_before_reason,
 )
@@ -27,6 +28,18 @@ from ..registry import primitive
 from ..rewrite import flat_seq, guard
 from ..state import State, identity
 from ..written import fills_reason, initialised_reason, outer_condition
+
+
+def prepare_cache(index: str, mode: str) -> Callable[[State, dict[str, Any]], dict[str, Any]]:
+    """The buffer as a position, a single consumer as a list of one."""
+    by_name = named_buffer(index, mode)
+
+    def prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
+        one = arguments["consumer_blocks"]
+        consumers = [one] if isinstance(one, SBlockRV) else list(one) if one else None
+        return {**by_name(state, arguments), "consumer_blocks": consumers}
+
+    return prepare
 
 
 def encode_cache(arguments: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -47,7 +60,7 @@ def decode_cache(inputs: list[Any], attrs: list[Any], index: str) -> dict[str, A
 
 
 @primitive(
-    prepare=named_buffer("read_buffer_index", "read"),
+    prepare=prepare_cache("read_buffer_index", "read"),
     encode=encode_cache,
     decode=lambda inputs, attrs: decode_cache(inputs, attrs, "read_buffer_index"),
 )
@@ -88,6 +101,7 @@ def cache_read(
     demand(only_blocks_reason(state, root) or one_writer_reason(state, root, buffer))
     scope = state.scope(root)
     readers = chosen_readers(scope, scope.children[block.target], buffer, consumer_blocks)
+    demand(runs_always_reason(state, root, [r.ref for r in readers]))
     if not is_early(scope, readers[0], buffer):
         demand(written_before_reason(state, root, buffer, readers))
     at, part, cropped, condition = _part_read(state, root, buffer, readers)

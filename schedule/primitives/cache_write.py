@@ -8,7 +8,7 @@ from ...ir import Var
 from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
 from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt, Stmt
-from ..buffers import Redirect, allocate, buffer_at, named_buffer, new_buffer
+from ..buffers import Redirect, allocate, buffer_at, new_buffer
 from ..copies import copy_part, offset_move
 from ..handles import SBlockRV
 from ..legality_data import (
@@ -16,6 +16,7 @@ from ..legality_data import (
     one_writer_reason,
     only_blocks_reason,
     repeats_around,
+    runs_always_reason,
     storage_scope_reason,
     written_before_reason,
 )
@@ -29,13 +30,14 @@ from .cache_read import (
     decode_cache,
     encode_cache,
     not_reader,
+    prepare_cache,
     statement_at,
     written_part,
 )
 
 
 @primitive(
-    prepare=named_buffer("write_buffer_index", "write"),
+    prepare=prepare_cache("write_buffer_index", "write"),
     encode=encode_cache,
     decode=lambda inputs, attrs: decode_cache(inputs, attrs, "write_buffer_index"),
 )
@@ -78,6 +80,7 @@ def cache_write(
     scope = state.scope(root)
     writer = scope.children[block.target]
     chosen, at, level = readers_and_place(scope, writer, buffer, consumer_blocks)
+    demand(runs_always_reason(state, root, [writer.ref, *chosen]))
     readers = [scope.children[r] for r in chosen]
     demand(written_before_reason(state, root, buffer, readers))
     part, cropped = written_part(state, root, writer, buffer, level, readers)

@@ -29,7 +29,7 @@ from ..buffers import Redirect, allocate, buffer_at, index_of, new_buffer, point
 from ..copies import bounds_condition, copy_block, whole
 from ..counting import distinct
 from ..handles import SBlockRV
-from ..legality_data import accumulates_reason, only_blocks_reason
+from ..legality_data import accumulates_reason, only_blocks_reason, runs_always_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import is_const, serial_loops
@@ -106,7 +106,7 @@ def reindex(state: State, block: SBlockRV, buffer: tuple[str, int] | str | Var) 
     mode, index = cast("tuple[Any, Any]", buffer)
     old = buffer_at(state, block, index, str(mode))
     root = state.scope_root(block)
-    demand(only_blocks_reason(state, root))
+    demand(only_blocks_reason(state, root) or runs_always_reason(state, root, [block.target]))
     child = state.scope(root).children[block.target]
     indices = simple_indices(child, single_access(child, old))
     axes = used_axes(child.block, indices)

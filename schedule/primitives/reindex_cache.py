@@ -32,6 +32,7 @@ from ..legality_data import (
     accumulates_reason,
     one_writer_reason,
     only_blocks_reason,
+    runs_always_reason,
     storage_scope_reason,
     written_before_reason,
 )
@@ -92,6 +93,7 @@ def reindex_cache_read(
     root = state.scope_root(block)
     demand(storage_scope_reason(storage_scope, state.block(block)))
     demand(only_blocks_reason(state, root) or one_writer_reason(state, root, old))
+    demand(runs_always_reason(state, root, [block.target]))
     scope = state.scope(root)
     child = scope.children[block.target]
     chosen_readers(scope, child, old, [block])
@@ -153,6 +155,7 @@ def reindex_cache_write(
     root = state.scope_root(block)
     demand(storage_scope_reason(storage_scope, node))
     demand(only_blocks_reason(state, root) or one_writer_reason(state, root, old))
+    demand(runs_always_reason(state, root, [block.target]))
     demand(accumulates_reason(node, old))
     scope = state.scope(root)
     child = scope.children[block.target]

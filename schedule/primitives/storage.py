@@ -95,6 +95,8 @@ def storage_align(
         raise refuse("axis-range", f"`{buffer.name}` has {rank} dimensions; there is no axis {axis!r}", node)
     if not isinstance(factor, int) or factor <= 0:
         raise refuse("align-factor", f"the factor of an alignment is positive, not {factor!r}", node)
+    if not isinstance(offset, int):
+        raise refuse("align-factor", f"the offset of an alignment is a number, not {offset!r}", node)
     entry = (buffer_index, axis % rank, factor, offset)
     rows = [tuple(row) for row in node.annotations.get("buffer_dim_align", ())]
     place = [k for k, row in enumerate(rows) if row[:2] == entry[:2]]

@@ -328,3 +328,28 @@ def main(A: T.Buffer((9,), "float32"), C: T.Buffer((8,), "float32")):
         sch = scheduled(func)
         assert len(sch.cache_index("C", "local", thresh)) == count
         check(func, sch)
+
+
+def test_the_initialiser_of_a_block_runs_at_times_only() -> None:
+    func = program("""
+def main(A: T.Buffer((4, 4), "float32"), Z: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    for k in range(4):
+        with T.sblock("outer"):
+            vk = T.axis.reduce(4, k)
+            T.reads(A[0:4, vk], Z[0:4])
+            T.writes(C[0:4])
+            with T.init():
+                for i in range(4):
+                    with T.sblock("C_init"):
+                        vi = T.axis.spatial(4, i)
+                        C[vi] = Z[vi]
+            for i in range(4):
+                with T.sblock("C"):
+                    vi = T.axis.spatial(4, i)
+                    C[vi] = C[vi] + A[vi, vk]
+""")
+    sch = scheduled(func)
+    assert refused(sch, lambda s: s.cache_read("C_init", 0, "local")) == "in-initialiser"
+    assert refused(sch, lambda s: s.reindex("C_init", "Z")) == "in-initialiser"
+    sch.cache_read("C", "A", "local")
+    check(func, sch)
