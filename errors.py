@@ -191,8 +191,8 @@ class DTypeError(LoopwrightError, TypeError):
     default_code = "type-mismatch"
 
 
-class ScheduleError(LoopwrightError, ValueError):
-    """A schedule primitive refuses."""
+class ScheduleError(LoopwrightError, ValueError, RuntimeError):
+    """A schedule primitive refuses. It is a RuntimeError too, as programs written for TVM expect."""
 
     default_code = "schedule"
 

@@ -7,6 +7,7 @@ the texts of the kernels and one schedule by hand for each.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,20 +15,27 @@ import kernels_tvm  # type: ignore[import-not-found]
 import numpy as np
 from common import Unsupported  # type: ignore[attr-defined]
 
+sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+import hand
+
 Phases = dict[str, Callable[[], Any]]
 
 
 class Impl:
-    """`loopwright`: kernels as they are written; `loopwright-sched`: with the suite's schedule."""
+    """`loopwright`: kernels as they are written, under the default rules; `loopwright-sched`: with schedules
+    by hand, those of `hand.py` or else the suite's; `loopwright-same`: with the suite's, step by step."""
 
     def __init__(self, name: str, threads: int) -> None:
         # Each timed phase does all of its work; nothing comes from an earlier run.
         os.environ["LOOPWRIGHT_CACHE"] = "0"
         import loopwright
 
-        if name not in ("loopwright", "loopwright-sched"):
+        if name not in ("loopwright", "loopwright-sched", "loopwright-same"):
             raise Unsupported(name)
+        from loopwright.runtime import tensor
+
         self.lw = loopwright
+        self.tensor = tensor
         self.name = name
         self.threads = threads
 
@@ -38,8 +46,10 @@ class Impl:
         return self.lw.parse(kernels_tvm.TEXT[w.kind](w.params))
 
     def scheduled(self, w: Any, mod: Any) -> Any:
-        """The schedule after the suite's steps. Raises Unsupported where it has none for the kernel."""
+        """The schedule after our steps or the suite's. Raises Unsupported where none is for the kernel."""
         sch = self.lw.Schedule(mod)
+        if self.name == "loopwright-sched" and hand.schedule(w.kind, w.params, sch):
+            return sch
         if not kernels_tvm.hand_schedule(w, sch):
             raise Unsupported(w.kind)
         return sch
@@ -47,18 +57,21 @@ class Impl:
     def prepare(self, w: Any, inputs: list[Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """A call of the compiled kernel, and its result."""
         mod = self.module(w)
-        if self.name == "loopwright-sched":
+        if self.name != "loopwright":
             mod = self.scheduled(w, mod).mod
-        elif w.kind in ("gemm", "i8gemm") and w.params["n"] > 1024:
-            raise Unsupported("too slow to run without a schedule")
+        else:
+            from loopwright.schedule.dlight import default_schedule
+
+            mod = default_schedule(mod)
         func = self.lw.build(mod)["main"]
-        out = np.zeros(w.out_shape, w.out_dtype)
-        args = [*[np.ascontiguousarray(x) for x in inputs], out]
-        return (lambda: func(*args)), (lambda: out)
+        args = [self.tensor(x) for x in inputs]
+        out = self.tensor(np.zeros(w.out_shape, w.out_dtype))
+        args.append(out)
+        return (lambda: func(*args)), out.numpy
 
     def phases(self, w: Any) -> tuple[Phases, dict[str, Any]]:
         """The phases of compiling a workload."""
-        sched = (lambda mod: self.scheduled(w, mod)) if self.name == "loopwright-sched" else None
+        sched = (lambda mod: self.scheduled(w, mod)) if self.name != "loopwright" else None
         self.module(w)
         return self._phases(kernels_tvm.TEXT[w.kind](w.params), sched)
 
@@ -70,7 +83,7 @@ class Impl:
         from loopwright.transform import lower
 
         target = Target("llvm")
-        machine = machine_for(target, jit.host(), jit.host_features())
+        machine = machine_for(target, jit.host(), jit.host_features(), jit.known_names)
         mod = self.lw.parse(text)
         info: dict[str, Any] = {"text_lines": text.count("\n")}
         found: Phases = {"parse": lambda: self.lw.parse(text), "print": mod.script}

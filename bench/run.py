@@ -1,6 +1,6 @@
 """All benchmarks of the language and of calls, against their goals.
 
-    python bench/run.py [language startup calls schedule] [--json]
+    python bench/run.py [language startup calls schedule parallel] [--json]
 
 Times are processor time unless a row says otherwise; run it on a quiet machine.
 """
@@ -11,6 +11,7 @@ import argparse
 
 import calls
 import language
+import parallel
 import startup
 from common import Row, show
 
@@ -21,6 +22,7 @@ PARTS = {
     "startup": startup.rows,
     "calls": calls.rows,
     "schedule": schedule.rows,
+    "parallel": parallel.rows,
 }
 
 

@@ -25,23 +25,26 @@ from ..ir import (
     StringImm,
     Var,
 )
-from ..transform import CPU_PIPELINE
-from ..transform.lower import check_sizes
+from ..transform.lower import CPU_PIPELINE, Pipeline, check_sizes
 
 IN_BOUNDS = "codegen.in_bounds"
 
 
-def lower_checked(mod: IRModule) -> IRModule:
+def lower_checked(mod: IRModule, pipeline: Pipeline | None = None) -> IRModule:
     """The module in lowered form with a check at every access of a buffer; vectorized loops are serial.
+
+    The checks come before accesses are flattened, or last where no pass of the `pipeline` does that.
 
     Raises PassError as `lower` does.
     """
     for func in mod.functions.values():
         if isinstance(func, PrimFunc):
             check_sizes(func)
-    for one in CPU_PIPELINE:
-        if one.name == "tirx.FlattenBuffer":
-            mod = mod.map_prim_funcs(lambda f: _Guards()(f))
+    passes = list(CPU_PIPELINE if pipeline is None else pipeline)
+    names = [getattr(one, "name", "") for one in passes]
+    place = names.index("tirx.FlattenBuffer") if "tirx.FlattenBuffer" in names else len(names)
+    passes.insert(place, lambda module: module.map_prim_funcs(lambda f: _Guards()(f)))
+    for one in passes:
         mod = one(mod)
     return mod
 

@@ -18,6 +18,7 @@ examples:
   python -m loopwright check kernels.py src/
   python -m loopwright format --diff kernels.py
   python -m loopwright show kernels.py:matmul
+  python -m loopwright timeline kernels.py:matmul --html passes.html
   python -m loopwright run kernels.py:matmul --input a.npy --input b.npy --output c.npy
   python -m loopwright doctor
 """
@@ -35,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_format(commands)
     _add_show(commands)
+    _add_timeline(commands)
     _add_run(commands)
     commands.add_parser("doctor", help="say what is usable on this machine, and why the rest is not")
     return parser
@@ -78,7 +80,9 @@ def _add_show(commands: Commands[argparse.ArgumentParser]) -> None:
         "what", metavar="FILE[:name]", help="a file (- for standard input) and a kernel's name"
     )
     parser.add_argument(
-        "--after", metavar="PASS", help="after the lowering pipeline up to this pass (`all`: whole)"
+        "--after",
+        metavar="PASS",
+        help="as `build` lowers it, up to this pass (`schedule`: the chosen loops, `all`: everything)",
     )
     parser.add_argument(
         "--target", default="llvm", metavar="T", help="the target to lower for (default llvm)"
@@ -86,6 +90,23 @@ def _add_show(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--emit", metavar="FORM", help="the code that is built instead: llvm or asm")
     parser.add_argument("--json", action="store_true", help="the JSON form instead of script")
     parser.add_argument("--width", type=int, metavar="N", help="break lines longer than this")
+
+
+def _add_timeline(commands: Commands[argparse.ArgumentParser]) -> None:
+    text = (
+        "Compile the kernels of a file and print how long each phase took: reading the text, choosing loops, "
+        "each pass of lowering, writing LLVM assembly, making machine code."
+    )
+    parser = commands.add_parser(
+        "timeline", help="say how long compiling takes, pass by pass", description=text
+    )
+    parser.add_argument(
+        "what", metavar="FILE[:name]", help="a file (- for standard input) and a kernel's name"
+    )
+    parser.add_argument("--target", default="llvm", metavar="T", help="what to compile for (default llvm)")
+    parser.add_argument(
+        "--html", metavar="PAGE", help="also write a page with the program after each pass to this file"
+    )
 
 
 def _add_run(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -150,6 +171,10 @@ def _run(options: argparse.Namespace) -> int:
                 as_json=options.json,
                 width=options.width,
             )
+        case "timeline":
+            from .timeline import run_timeline
+
+            return run_timeline(options.what, target=options.target, page=options.html)
         case "run":
             from .execute import run_run
 

@@ -50,10 +50,17 @@ def _text(
 
 
 def _lowered(mod: IRModule, after: str, target: str) -> IRModule:
-    """The module after the passes of the target's pipeline up to the named one."""
+    """The module after the passes of the target's pipeline up to the named one.
+
+    As in a build, functions that nobody scheduled get the loops that default rules choose before.
+    """
+    from ..schedule.dlight import default_schedule
     from ..target import Target
     from ..transform import CPU_PIPELINE, lower
 
+    mod = default_schedule(mod, Target(target))
+    if after == "schedule":
+        return mod
     if after == "all":
         return lower(mod, Target(target))
     names = [p.name for p in CPU_PIPELINE]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 
 from ..errors import Diagnostic, LoopwrightError
+from ..runtime import threads
 from . import finder, methods
 
 
@@ -28,8 +29,9 @@ class CompatError(LoopwrightError, RuntimeError):
 def install() -> None:
     """Make `tvm` and `tvm_ffi` mean this package, for the whole process; a second call does nothing.
 
-    Afterwards printed programs carry the peer's import lines, and nodes have the peer's methods
-    (`same_as`, `show`, `script` on every node).  Raises CompatError when the peer itself is loaded.
+    Afterwards printed programs carry the peer's import lines, nodes have the peer's methods (`same_as`,
+    `show`, `script` on every node), and `TVM_NUM_THREADS` is obeyed.  Raises CompatError when the peer
+    itself is loaded.
     """
     taken = [n for n in finder.ROOTS if n in sys.modules and not finder.is_ours(sys.modules[n])]
     if taken:
@@ -42,12 +44,15 @@ def install() -> None:
         )
     finder.install()
     methods.give()
+    if "TVM_NUM_THREADS" not in threads.VARIABLES:
+        threads.VARIABLES.append("TVM_NUM_THREADS")
 
 
 def uninstall() -> None:
     """Undo `install()`: the names lead nowhere again, printing has our import lines."""
     finder.uninstall()
     methods.take()
+    threads.VARIABLES[:] = [v for v in threads.VARIABLES if v != "TVM_NUM_THREADS"]
 
 
 def installed() -> bool:

@@ -59,6 +59,15 @@ def _statements(self: ir.SeqStmt, index: Any) -> Any:
     return self.seq[index]
 
 
+def _same_text(self: ir.StringImm, other: Any) -> Any:
+    """Whether a string constant is this text."""
+    return (
+        self.value == getattr(other, "value", other)
+        if isinstance(other, str | ir.StringImm)
+        else NotImplemented
+    )
+
+
 def _symbol(self: ir.PrimFunc, name: str) -> str:
     """`__name__` of a function is its exported name. Raises AttributeError for other attributes."""
     found = self.attrs.get("global_symbol") if name == "__name__" else None
@@ -149,9 +158,12 @@ def give() -> None:
     _put(DType, "dtype", property(lambda self: self.numpy()))
     _put(ir.PrimFunc, "with_body", lambda self, body, span=None: self.replace(body=body))
     _put(ir.PrimFunc, "__getattr__", _symbol)
+    _put(ir.StringImm, "__eq__", _same_text)
     _put(ir.SeqStmt, "__getitem__", _statements)
     _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
     _put(ir.IRModule, "__setitem__", _item)
+    _put(ir.IRModule, "_move", lambda self: self)
+    _put(ir.PrimType, "__str__", lambda self: str(self.dtype))
     _put(type(ir.IRModule({}).functions), "__hash__", object.__hash__)
     for later in _LATER:
         _put(*later)

@@ -15,7 +15,7 @@ from ..errors import Diagnostic, ScriptError, Span, TargetError
 from ..node import runs_deep
 from . import build
 from . import tree as t
-from .build import Builder, Places, Values
+from .build import Builder, Places, Values, range_of
 from .build_statements import dotted
 from .explain import explain
 from .machine import Machine, Program
@@ -191,41 +191,51 @@ _QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
 
 
 @runs_deep
-def read_target_string(text: str) -> dict[str, Any]:
+def read_target_string(text: str, places: dict[str, Span] | None = None) -> dict[str, Any]:
     """The description that a target string gives: `kind` and the attributes as they are spelled.
 
     The text is a kind (or a tag) with attributes, `llvm -mcpu=znver3 -num-cores 2`, or a dict as JSON or
-    Python write it. An attribute without a value is True. Raises TargetError; which kinds and attributes
-    there are is not looked at.
+    Python write it. An attribute without a value is True. `places` takes up where each of them stands.
+    Raises TargetError; which kinds and attributes there are is not looked at.
     """
+    if places is None:
+        places = {}
     if text.lstrip().startswith("{"):
-        return _target_dict(text)
+        return _target_dict(text, places)
     builder = Builder("<target>", text)
     try:
-        made: dict[str, Any] = _run("target", list(_target_tokens(text)), builder)
+        made: tuple[Setting, ...] = _run("target", list(_target_tokens(text)), builder)
     except ScriptError as error:
         raise TargetError(*error.diagnostics) from None
-    return made
+    places.update({name: span for name, _, span in made})
+    return {name: value for name, value, _ in made}
 
 
-def _target_dict(text: str) -> dict[str, Any]:
+def _target_dict(text: str, places: dict[str, Span]) -> dict[str, Any]:
+    from .reader import read
+
     if text.count("{") + text.count("[") > 200:
         raise TargetError(Diagnostic("target", "a description of a target is not nested so deeply"))
+    text = text.strip()
+    reading = read(text, start="expression", filename="<target>")
+    builder = Builder("<target>", text)
+    builder.diagnostics += reading.diagnostics
+    [statement] = reading.tree.body if reading.ok else [None]
+    value = statement.value if isinstance(statement, t.ExprStmt) else None
     try:
-        found = json.loads(text)
+        found = json.loads(text)  # its strings have escapes that ours have not
     except ValueError:
-        from .reader import read
-
-        reading = read(text.strip(), start="expression", filename="<target>")
-        builder = Builder("<target>", text)
-        builder.diagnostics += reading.diagnostics
-        [statement] = reading.tree.body if reading.ok else [None]
-        if isinstance(statement, t.ExprStmt):
-            found = _literal(builder, statement.value, {"true": True, "false": False, "null": None})
+        found = None
+        if value is not None:
+            found = _literal(builder, value, {"true": True, "false": False, "null": None})
         if builder.diagnostics:
             raise TargetError(*builder.diagnostics) from None
     if not isinstance(found, dict):
         raise TargetError(Diagnostic("target", "this is not a description of a target", source=text))
+    if isinstance(value, t.DictExpr):
+        pairs = zip(value.keys, value.values_)
+        spans = {k.value: (k.span, v.span) for k, v in pairs if isinstance(k, t.Constant)}
+        places.update({k: a.to(b) for k, (a, b) in spans.items() if a is not None and b is not None})
     return found
 
 
@@ -264,19 +274,27 @@ def _unquoted(text: str) -> str:
     return _QUOTED.sub(lambda m: m[1] if m[1] is not None else m[2], text)
 
 
+class Setting(NamedTuple):
+    """A part of a target string: a name, what it is set to, and where that stands."""
+
+    name: str
+    value: Any
+    span: Span
+
+
 def target(b: Builder, v: Values, s: Places, e: Places) -> Any:
     """A kind with its attributes."""
-    return {"kind": v[0], **dict(v[1] if len(v) > 1 else ())}
+    return (Setting("kind", v[0], range_of(b, s[:1], e[:1])), *(v[1] if len(v) > 1 else ()))
 
 
 def flag(b: Builder, v: Values, s: Places, e: Places) -> Any:
     """An attribute that is switched on."""
-    return (v[0].lstrip("-"), True)
+    return Setting(v[0].lstrip("-"), True, range_of(b, s[:1], e[:1]))
 
 
 def setting(b: Builder, v: Values, s: Places, e: Places) -> Any:
     """An attribute with a value."""
-    return (v[0].lstrip("-"), _unquoted(v[-1]))
+    return Setting(v[0].lstrip("-"), _unquoted(v[-1]), range_of(b, s, e))
 
 
 _MAKERS = {f.__name__: f for f in (pipeline_none, pipeline, step, step_options, target, flag, setting)}

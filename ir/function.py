@@ -38,22 +38,26 @@ class PrimFunc(BaseFunc):
 
     Attributes of note: "global_symbol" (its exported name), "s_tir" (it contains blocks),
     "tirx.noalias".  Symbols in the shapes of buffer parameters are defined there.
+    `scheduled` says that somebody chose the order of the loops, so that no default rule may; it is no
+    part of the program, and text does not show it.
     Calling it compiles it for the arguments and runs it; `interpret` runs it in plain Python.
     """
 
     # `compiled` holds what calling made of the function; it is no part of the program.
-    __slots__ = ("body", "compiled", "params", "ret_type")
+    __slots__ = ("body", "compiled", "params", "ret_type", "scheduled")
 
     params: Annotated[tuple[Var, ...], Defines("body", symbols=True)]
     body: Stmt
     ret_type: Type = VOID
     attrs: Attrs = NO_ATTRS
+    scheduled: Annotated[bool, IGNORED] = False
     ty: Annotated[Type, DERIVED]
 
     @staticmethod
-    def _coerce(params: Any, body: Any, ret_type: Any, attrs: Any) -> tuple[Any, ...]:
+    def _coerce(params: Any, body: Any, ret_type: Any, attrs: Any, scheduled: Any) -> tuple[Any, ...]:
         ret = VOID if ret_type is None else as_type(ret_type)
-        return tuple(params), body, ret, attrs if type(attrs) is Attrs else Attrs(attrs or {})
+        attrs = attrs if type(attrs) is Attrs else Attrs(attrs or {})
+        return tuple(params), body, ret, attrs, bool(scheduled)
 
     def _derive(self) -> Type:
         return func_type(self.params, self.ret_type)

@@ -79,6 +79,8 @@ class IndexMapMethods:
         from . import expr as E
 
         own = cast("E.IndexMap", self)
+        if not own.initial_indices:
+            return E.IndexMap([], [_with_dtype(e, DType(dtype), {}) for e in own.final_indices])
         return _retyped(own, [E.const(0, dtype) for _ in own.initial_indices])
 
     def is_equivalent_to(self, other: E.IndexMap, analyzer: Analyzer | None = None) -> bool:
@@ -167,7 +169,7 @@ def _with_dtype(e: Any, wanted: DType, table: dict[E.Var, E.Var]) -> E.Expr:
     from .types import PrimType
 
     if isinstance(e, E.Var):
-        return table[e] if e in table else E.Cast(PrimType(wanted), e)
+        return table[e] if e in table else e if e.dtype is wanted else E.Cast(PrimType(wanted), e)
     if isinstance(e, E.IntImm):
         return E.const(e.value, wanted)
     if isinstance(e, E.BinaryOp) and not isinstance(e, E.Comparison | E.And | E.Or):

@@ -178,6 +178,18 @@ def _script(function: Callable[..., Any]) -> Callable[..., Any]:
     return partial(function, fold="constants")
 
 
+def _bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The operator on bits; older releases gave the dtype of the result, which the operands tell."""
+
+    def operator(x: Any, y: Any, span: Any = None, dtype: Any = None) -> E.Expr:
+        result: E.Expr = function(x, y, span=span, fold="constants")
+        return result
+
+    operator.__name__ = function.__name__
+    operator.__doc__ = function.__doc__
+    return operator
+
+
 def _reduce(op: str, intrinsic: str, value: Any, *rest: Any, **keywords: Any) -> E.Expr:
     result: E.Expr = record(intrinsic).build(value, op, *rest, **keywords)
     return result
@@ -186,18 +198,11 @@ def _reduce(op: str, intrinsic: str, value: Any, *rest: Any, **keywords: Any) ->
 HELPERS: Final[dict[str, Callable[..., Any]]] = {
     **{
         name: _script(getattr(o, name))
-        for name in (
-            "truncdiv",
-            "truncmod",
-            "floordiv",
-            "floormod",
-            "ceildiv",
-            "shift_left",
-            "shift_right",
-            "bitwise_and",
-            "bitwise_or",
-            "bitwise_xor",
-        )
+        for name in ("truncdiv", "truncmod", "floordiv", "floormod", "ceildiv")
+    },
+    **{
+        name: _bits(getattr(o, name))
+        for name in ("shift_left", "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor")
     },
     "add": _script(o.add),
     "subtract": _script(o.sub),

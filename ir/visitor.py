@@ -9,7 +9,6 @@ they are used; where one is defined, `define` is called instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import Diagnostic, IRError
@@ -411,33 +410,6 @@ def walk(node: Node, *, outer_first: bool = False) -> Iterator[Node]:
             below = expand(top)
             below.reverse()
             stack += below
-
-
-@lru_cache(maxsize=8)
-def nodes_below(node: Node) -> tuple[Node, ...]:
-    """All that `walk(node, outer_first=True)` gives, remembered for the last nodes that were asked for."""
-    known: set[int] = set()
-    found: list[Node] = []
-    stack: list[Any] = [node]
-    while stack:
-        top = stack.pop()
-        key = id(top)
-        if key in known:
-            continue
-        known.add(key)
-        found.append(top)
-        expand = _CHILDREN[top.__class__]
-        if expand is not None:
-            below = expand(top)
-            below.reverse()
-            stack += below
-    return tuple(found)
-
-
-def block_nodes(block: SBlock) -> Iterator[Node]:
-    """All nodes below a block, those of its body remembered as in `nodes_below`."""
-    for part in children(block):
-        yield from nodes_below(part) if part is block.body else walk(part)
 
 
 def find(node: Node, kind: type[N] | tuple[type[N], ...]) -> list[N]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentValueError, Diagnostic, suggest
+from ..errors import ArgumentValueError, Diagnostic, UnsupportedError, suggest
 from .registry import UnknownFunctionError
 
 
@@ -54,10 +56,11 @@ class Module:
     """Functions by name, ready to be called.
 
     `kind` says what made them ("llvm", ...); `sources` maps a format ("llvm", "asm") to a
-    function that gives the text; `imports` are modules whose functions these may call.
+    function that gives the text; `imports` are modules whose functions these may call; `write` makes
+    a file of it; `metadata` is what the file that it came from tells.
     """
 
-    __slots__ = ("__weakref__", "_functions", "_imports", "_sources", "kind")
+    __slots__ = ("__weakref__", "_functions", "_imports", "_sources", "_write", "kind", "metadata")
 
     def __init__(
         self,
@@ -66,11 +69,15 @@ class Module:
         *,
         sources: Mapping[str, Callable[[], str]] | None = None,
         imports: Sequence[Module] = (),
+        write: Callable[..., Path] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.kind = kind
         self._functions = dict(functions)
         self._sources = dict(sources or {})
         self._imports = list(imports)
+        self._write = write
+        self.metadata = dict(metadata or {})
 
     def __repr__(self) -> str:
         return f"<Module {self.kind}: {', '.join(self._functions) or 'no functions'}>"
@@ -178,6 +185,26 @@ class Module:
     def inspect_source(self, format: str = "") -> str:
         """The same as `source`, by the name other compilers use."""
         return self.source(format)
+
+    def explain(self) -> str:
+        """Which default rule scheduled which block and why, with the steps: a start for a schedule by hand.
+
+        Raises ArgumentValueError for a module that says nothing of it.
+        """
+        return self.source("schedule")
+
+    def export(self, path: str | os.PathLike[str], *, linker: str | None = None) -> Path:
+        """Write the module to a file of the kind that the suffix says; gives back its path.
+
+        `.so` is a shared library, made with `linker`, the variable CC, or a compiler or linker that is
+        found; `.o` an object file, `.s` assembly, `.ll` LLVM assembly, `.h` the C header, which also comes
+        with the first two. `load_module` loads libraries and objects. Raises CodegenError for what cannot
+        be written, UnsupportedError for a module that was not built here.
+        """
+        if self._write is None:
+            message = f"a module of kind `{self.kind}` cannot be exported"
+            raise UnsupportedError(Diagnostic("unsupported-export", message))
+        return self._write(Path(path), linker=linker)
 
     def time(
         self,

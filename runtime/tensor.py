@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..dtype import DType
 from ..errors import ArgumentTypeError, ArgumentValueError, Diagnostic, UnsupportedError, missing_dependency
+from . import memory
 from .device import Device
 from .dlpack import Imported, array_at, compact, export_capsule, import_capsule
 
 if TYPE_CHECKING:
     import numpy as np
-
-ALIGNMENT: Final = 64
 
 
 def packed_bits(dtype: DType) -> int:
@@ -251,8 +250,6 @@ def empty(
     Raises ArgumentTypeError or ArgumentValueError for what is no shape or device, MissingDependencyError
     where the package that reaches the device is absent.
     """
-    import numpy as np
-
     dims, kind, place = _shape(shape), DType(dtype), Device(device)
     if mem_scope not in (None, "global"):
         raise UnsupportedError(f"tensors in the memory scope `{mem_scope}` are not supported")
@@ -263,10 +260,8 @@ def empty(
     bits = packed_bits(kind)
     stored = ((count * bits + 7) // 8,) if bits else _dims(dims, kind)
     if place.kind == "cpu":
-        size = math.prod(stored) * item.itemsize
-        memory = np.empty(size + ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-        return Tensor(memory[start : start + size].view(item).reshape(stored), dims, kind, place)
+        data = memory.take(math.prod(stored) * item.itemsize)
+        return Tensor(data.view(item).reshape(stored), dims, kind, place)
     if place.kind == "cuda":
         try:
             import cupy

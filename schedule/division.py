@@ -67,21 +67,27 @@ def divide_block(
             rest = const(bound.min, rest.dtype)
         only_outer = is_const(rest_extent, 1) and isinstance(rest, IntImm)
         zero, one = const(0, axis.var.dtype), const(1, axis.var.dtype)
-        extent = axis.dom.extent if only_outer and not only_inner else whole_extent
         above = Var(axis.var.name + "_o", axis.var.ty)
-        outside.append(
-            AxisPart(IterVar(Range(zero, one if only_inner else extent), above, axis.iter_type), whole)
-        )
+        domain = Range(_least(whole, ana, zero), one if only_inner else whole_extent)
+        if only_outer and not only_inner:
+            domain = axis.dom if is_const(rest, 0) else Range(sub(axis.dom.min, rest), axis.dom.extent)
+        outside.append(AxisPart(IterVar(domain, above, axis.iter_type), whole))
         if only_outer:
             single = zero if only_inner and not keep_unit else above
             mapping[axis.var] = single if is_const(rest, 0) else add(single, rest)
             continue
         below = Var(axis.var.name + "_i", axis.var.ty)
-        dom = axis.dom if only_inner else Range(zero, rest_extent)
+        dom = axis.dom if only_inner else Range(_least(rest, ana, zero), rest_extent)
         inside.append(AxisPart(IterVar(dom, below, axis.iter_type), rest))
         mapping[axis.var] = below if only_inner else add(above * rest_extent, below)
     outer_condition, inner_condition = _conditions(child, outer, inner)
     return DividedBlock(mapping, tuple(outside), tuple(inside), outer_condition, inner_condition)
+
+
+def _least(value: Expr, ana: Analyzer, zero: Expr) -> Expr:
+    """The least value that is known, else 0: where the domain of an axis that takes the value begins."""
+    low = ana.bound(value).min
+    return const(low, zero.dtype) if isinstance(low, int) and abs(low) < 2**31 else zero
 
 
 def _indivisible(child: ChildBlock, axis: IterVar) -> Exception:

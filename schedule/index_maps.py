@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import LoopwrightError
-from ..ir import Expr, IndexMap, PrimFunc, PrimType, Var, as_expr, free_vars, substitute, type_vars
+from ..ir import (
+    Cast,
+    Expr,
+    IndexMap,
+    PrimType,
+    Rewriter,
+    SBlockRealize,
+    Var,
+    as_expr,
+    free_vars,
+    type_vars,
+)
 from ..node import Node
+from .handles import SBlockRV
 from .refusal import refuse
+from .state import State
 
 
 def index_map_of(given: Any, rank: int, at: Node, *, dtype: Any = "int32") -> IndexMap:
@@ -65,15 +78,37 @@ def _count(takes: int, rank: int, at: Node) -> Exception:
     return refuse("index-map", f"the index map takes {takes} indices, where there are {rank}", at)
 
 
-def with_sizes(index_map: IndexMap, func: PrimFunc) -> IndexMap:
-    """The map with sizes of another function replaced by those of the same name of this one.
+def with_names(index_map: IndexMap, state: State, block: SBlockRV) -> IndexMap:
+    """The map with the variables of another program replaced by those of the same name at the block.
 
-    A trace replayed on a fresh copy of a program names that copy's sizes.
+    Such are the sizes of the function, and the loops and axes around.  A trace replayed on a fresh
+    copy of a program names that copy's variables.
     """
-    known = {v.name: v for p in func.params for v in (p, *type_vars(p.ty))}
-    table = {v: known[v.name] for v in free_vars(index_map) if v not in known.values() and v.name in known}
-    same = {v: own for v, own in table.items() if v.ty is own.ty}
-    return substitute(index_map, same) if same else index_map
+    func = state.func(block)
+    seen = [v for p in func.params for v in (p, *type_vars(p.ty))]
+    for above in reversed(list(state.ancestors(block))):
+        node = above.node
+        seen += [a.var for a in node.block.iter_vars] if isinstance(node, SBlockRealize) else [node.loop_var]
+    known = {v.name: v for v in seen}
+    table = {v: known[v.name] for v in free_vars(index_map) if v not in seen and v.name in known}
+    made: IndexMap = _Named(table)(index_map) if table else index_map
+    return made
+
+
+class _Named(Rewriter):
+    """Puts variables in place of others, where the type fits, also after a conversion."""
+
+    def __init__(self, table: Mapping[Var, Var]) -> None:
+        super().__init__()
+        self.table = table
+
+    def visit_Var(self, var: Var) -> Any:
+        own = self.table.get(var, var)
+        return own if own.ty is var.ty else var
+
+    def visit_Cast(self, e: Cast) -> Any:
+        own = self.table.get(e.value) if isinstance(e.value, Var) else None
+        return own if own is not None and own.ty is e.ty else self.visit_fields(e)
 
 
 def read_map(value: Any) -> Any:

@@ -30,12 +30,12 @@ from ..ir import (
 )
 from ..ir.analysis.blocks import ChildBlock, is_reduction, is_spatial
 from ..ir.arith import Analyzer
-from ..ir.stmt import BlockRef, SeqStmt
+from ..ir.stmt import BlockRef, SeqStmt, seq
 from ..ir.types import BOOL
 from .buffers import Redirect, buffer_type, one_type, region_at
 from .legality import chain_reason, plain_loop_reason, starts_at_zero_reason
 from .legality_data import accumulates_reason
-from .rewrite import flat_seq, is_true, serial_loops
+from .rewrite import is_true, serial_loops
 from .state import State, identity
 
 
@@ -83,7 +83,7 @@ def add_padding(
     block = _padding_block(new, room)
     if not scope.only_blocks:
         node = state.block(root)
-        return state.replace_block(root, node.replace(body=flat_seq([node.body, block])))
+        return state.replace_block(root, node.replace(body=seq([node.body, block])))
     at = state.place(identity(last.loops[0] if last.loops else last.realize)).node
     return state.replace(at, SeqStmt([at, block]))
 
@@ -102,7 +102,7 @@ def _room(new: Var, inverse: IndexMap, padding: Expr, pad_value: IndexMap) -> Ro
 
 def _before(state: State, root: BlockRef, stmt: Stmt) -> State:
     node = state.block(root)
-    return state.replace_block(root, node.replace(body=flat_seq([stmt, node.body])))
+    return state.replace_block(root, node.replace(body=seq([stmt, node.body])))
 
 
 def _loops(room: Room, body: Stmt) -> Stmt:

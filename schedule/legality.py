@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ..ir import (
     BufferRegion,
@@ -31,10 +31,12 @@ from ..ir.analysis.blocks import (
     local_scope,
     stage_pipeline_reason,
 )
-from ..ir.analysis.cover import region_cover_reason
+from ..ir.analysis.cover import region_cover_reason, relaxed_region
 from ..ir.arith import Analyzer
+from ..ir.arith.intset import IntervalSet
 from ..ir.arith.iter_map import detect_iter_map
 from ..ir.stmt import AttrStmt, SBlock, SBlockRealize, SeqStmt, Stmt
+from .counting import distinct
 from .handles import Identity
 from .refusal import Reason
 from .state import State, block_ref
@@ -219,18 +221,17 @@ def is_private(scope: BlockScope, buffer: Var, loop: For) -> bool:
 def writes_once(block: SBlock, region: BufferRegion) -> bool:
     """Whether different values of the data-parallel axes write different cells."""
     axes = [a for a in block.iter_vars if is_spatial(a) and not _is_one(a.dom)]
-    places = [r.min for r in region.region]
     wide = [r for r in region.region if not _is_one(r)]
-    if wide and not all(_apart(r, axes) for r in wide):
-        found = _stored_at(block, region.buffer)
-        if found is None:
-            return False
-        places = found
-    plain = {p for p in places if isinstance(p, Var)}
-    if all(a.var in plain for a in axes):
+    if all(_apart(r, axes) for r in wide) and _tell_apart([r.min for r in region.region], axes):
         return True
-    domains = {a.var: a.dom for a in axes if a.dom is not None}
-    return bool(detect_iter_map(places, domains, True, "bijective").indices)
+    stored = _stored_at(block, region.buffer) if wide else None
+    return stored is not None and _tell_apart(stored, axes)
+
+
+def _tell_apart(places: Sequence[Expr], axes: Sequence[IterVar]) -> bool:
+    """Whether different values of the axes give different places."""
+    plain = {p for p in places if isinstance(p, Var)}
+    return all(a.var in plain for a in axes) or distinct(places, axes)
 
 
 def _apart(r: Range, axes: Sequence[IterVar]) -> bool:
@@ -265,8 +266,14 @@ def in_place_reason(block: SBlock) -> Reason | None:
     return None
 
 
-def independent_iterations_reason(loop: For) -> Reason | None:
-    """Blocks below the loop depend on each other only within an iteration of it and the loops around it."""
+def independent_iterations_reason(
+    loop: For, own: Collection[Var] = (), outer: Sequence[For] = ()
+) -> Reason | None:
+    """Blocks below the loop depend on each other only within an iteration of it and the loops around it.
+
+    `outer` are loops around it, as far as known.  Of the buffers `own` each iteration is known to use
+    cells that no other one uses.
+    """
     bare = bare_statement(loop.body)
     if bare is not None:
         return Reason("bare-statement", f"loop `{loop.loop_var.name}` holds statements outside blocks", loop)
@@ -276,19 +283,54 @@ def independent_iterations_reason(loop: For) -> Reason | None:
     if not clean:
         text = f"loop `{loop.loop_var.name}` holds other statements than loops and blocks"
         return Reason("bare-statement", text, loop)
-    scope = local_scope(loop.body)
+    scope = local_scope(loop.body, (*outer, loop))
     for child in children:
         why = region_cover_reason(scope, child.ref)
         if why is None:
             for dep in scope.deps_by_dst(child.ref):
-                other = scope.children[dep.src].block.name_hint
+                other = scope.children[dep.src].block
+                if _shared(child.block, other) <= set(own):
+                    continue
                 if dep.kind is DepKind.WAR:
-                    why = f"block `{child.block.name_hint}` writes what block `{other}` reads"
+                    why = f"block `{child.block.name_hint}` writes what block `{other.name_hint}` reads"
                 elif dep.kind is DepKind.WAW:
-                    why = f"blocks `{other}` and `{child.block.name_hint}` write the same buffer"
+                    why = f"blocks `{other.name_hint}` and `{child.block.name_hint}` write the same buffer"
         if why is not None:
             return Reason("order-dependence", why, child.block)
     return None
+
+
+def _shared(block: SBlock, other: SBlock) -> set[Var]:
+    """The buffers that both blocks use, and one of them writes."""
+    first, second = ({r.buffer for r in (*b.reads, *b.writes)} for b in (block, other))
+    return first & second & {r.buffer for b in (block, other) for r in b.writes}
+
+
+def own_cells(loop: For, around: Sequence[For]) -> set[Var]:
+    """The buffers of which each iteration of these loops uses one box of cells that no other iteration uses.
+
+    `loop` is the innermost of them; the others hold nothing else.
+    """
+    found: dict[Var, list[IntervalSet] | None] = {}
+    for child in child_blocks(loop.body)[0]:
+        for region in (*child.block.reads, *child.block.writes):
+            box = relaxed_region(child, region, 0)
+            known = found.setdefault(region.buffer, box)
+            if known is None or not all(_same_ends(a, b) for a, b in zip(known, box)):
+                found[region.buffer] = None
+    axes = [IterVar(Range(lp.min, lp.extent), lp.loop_var, IterVar.DATA_PAR) for lp in around]
+    result: set[Var] = set()
+    for buffer, own in found.items():
+        points = [s.min for s in own or () if s.is_point and s.min is not None]
+        if points and distinct(points, axes):
+            result.add(buffer)
+    return result
+
+
+def _same_ends(a: IntervalSet, b: IntervalSet) -> bool:
+    if a.min is None or a.max is None or b.min is None or b.max is None:
+        return False
+    return structural_equal(a.min, b.min) and structural_equal(a.max, b.max)
 
 
 def bare_statement(stmt: Stmt) -> Stmt | None:
@@ -320,10 +362,10 @@ def loop_kind_reason(state: State, loop: For, thread_tag: str = "") -> Reason | 
     """
     if not state.check:
         return None
-    why = independent_iterations_reason(loop)
+    outer = tuple(state.loops(loop.loop_var))
+    why = independent_iterations_reason(loop, (), outer)
     if why is not None:
         return why
-    outer = tuple(state.loops(loop.loop_var))
     local = local_scope(loop, outer)
     scope = state.scope_around(loop.loop_var)
     for child in local.children.values():
@@ -345,5 +387,5 @@ def _feeds_reason(child: ChildBlock, loop: For, thread_tag: str) -> Reason | Non
         if is_reduction(axis) and thread_tag.startswith("threadIdx"):
             continue
         text = f"loop `{loop.loop_var.name}` feeds axis `{axis.var.name}` of block `{child.block.name_hint}`"
-        return Reason("loop-feeds-reduction", f"{text}, which is not data-parallel", child.block)
+        return Reason("loop-feeds", f"{text}, which is not data-parallel", child.block)
     return None

@@ -4,9 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..ir import GE, LE, LT, And, BufferRegion, Expr, For, ForKind, Range, Stmt, Var, const
+from ..ir import (
+    GE,
+    LE,
+    LT,
+    Add,
+    And,
+    BufferRegion,
+    Expr,
+    For,
+    ForKind,
+    IntImm,
+    Range,
+    Stmt,
+    Sub,
+    Var,
+    const,
+    substitute,
+    walk,
+)
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
-from ..ir.analysis.cover import Box, conditions, relaxed_region, written_box
+from ..ir.analysis.cover import Box, conditions, covers, relaxed_region, written_box
 from ..ir.arith import Analyzer
 from ..ir.arith.intset import IntervalSet
 from ..ir.arith.iter_map import detect_iter_map
@@ -14,8 +32,8 @@ from ..ir.stmt import BlockRef, SBlockRealize
 from ..ir.types import BufferType
 from .legality import affine_binding, complete_or_reduction, stage_pipeline, uses_vars, writes_once
 from .legality_inline import may_skip_reads
-from .moves import partial_reduction_reason
-from .refusal import Reason
+from .moves import partial_reduction_reason, shared_loops
+from .refusal import Reason, Refused
 from .state import State, block_ref
 
 
@@ -44,17 +62,40 @@ def all_below_reason(
     """All producers or consumers of a block stand below the loop, and there is one."""
     name = scope.children[ref].block.name_hint
     if not others:
-        return Reason(f"no-{what}", f"block `{name}` has no {what} in its scope", scope.children[ref].block)
+        code = "no-producer" if what == "producer" else "no-consumer"
+        return Reason(code, f"block `{name}` has no {what} in its scope", scope.children[ref].block)
     for other in others:
         if not any(other is b for b in below):
             block = scope.children[other].block
             text = f"block `{name}` requires all the {what}s below the loop, but `{block.name_hint}` is not"
-            return Reason(f"{what}-elsewhere", text, block)
+            return Reason("not-below-loop", text, block)
     return None
 
 
 def carried_predicate_reason(child: ChildBlock) -> Reason | None:
     """The block's predicate says no more than that its axes keep to their domains."""
+    return _more_than_domains(child) if further_conditions(child) else None
+
+
+def carried_conditions(child: ChildBlock) -> list[Expr]:
+    """What the block's predicate says beyond the domains of its axes, said of the axes.
+
+    Raises Refused where it says it of loops that are no axes.
+    """
+    axes: dict[Var, Expr] = {}
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if isinstance(value, Var):
+            axes.setdefault(value, axis.var)
+    loops = [lp.loop_var for lp in child.loops]
+    found = further_conditions(child)
+    for part in found:
+        if uses_vars(part, [v for v in loops if v not in axes]):
+            raise Refused(_more_than_domains(child))
+    return [substitute(part, axes) for part in found]
+
+
+def further_conditions(child: ChildBlock) -> list[Expr]:
+    """The parts of the block's predicate that do not follow from its axes keeping to their domains."""
     ana = Analyzer()
     for lp in child.loops:
         ana.bind(lp.loop_var, Range(lp.min, lp.extent))
@@ -64,12 +105,12 @@ def carried_predicate_reason(child: ChildBlock) -> Reason | None:
             inside = And(inside, GE(value, axis.dom.min))
             inside = And(inside, LT(value, axis.dom.min + axis.dom.extent))
     with ana.assume(inside):
-        for part in conditions(child.realize.predicate):
-            if not ana.can_prove(part):
-                name = child.block.name_hint
-                text = f"block `{name}` has a predicate that is more than the domain of its axes"
-                return Reason("block-predicate", text, child.realize)
-    return None
+        return [part for part in conditions(child.realize.predicate) if not ana.can_prove(part)]
+
+
+def _more_than_domains(child: ChildBlock) -> Reason:
+    text = f"block `{child.block.name_hint}` has a predicate that is more than the domain of its axes"
+    return Reason("block-predicate", text, child.realize)
 
 
 def produced_boxes(
@@ -100,12 +141,46 @@ def produced_boxes(
             if box is None:
                 text = f"what block `{name}` writes of `{region.buffer.name}` in an iteration is no box"
                 return {}, Reason("no-box", text, producer.block)
+            if _asks(producer, loops) and not _reads_by_axes(child, region.buffer):
+                text = f"cells of `{region.buffer.name}` that block `{name}` leaves out are others' cells"
+                return {}, Reason("block-predicate", text, producer.realize)
             old = boxes.get(region.buffer)
             if old is not None and not _same_box(ana, old, box):
                 text = f"several blocks write different parts of `{region.buffer.name}`"
                 return {}, Reason("no-box", text, producer.block)
             boxes[region.buffer] = box
     return boxes, None
+
+
+def _asks(producer: ChildBlock, loops: Sequence[For]) -> bool:
+    """Whether the block has a predicate that fails in some iterations of these loops."""
+    ana = Analyzer()
+    for lp in producer.loops:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    outer = [lp.loop_var for lp in loops]
+    asked = conditions(producer.realize.predicate)
+    return any(uses_vars(c, outer) and not ana.can_prove(c) for c in asked)
+
+
+def _reads_by_axes(child: ChildBlock, buffer: Var) -> bool:
+    """Whether each index of what the block reads is an axis of its own: beyond its end is no other cell."""
+    axes = {a.var for a in child.block.iter_vars}
+    for region in child.block.reads:
+        if region.buffer is buffer:
+            used: set[Var] = set()
+            for r in region.region:
+                own = {n for n in walk(r.min) if isinstance(n, Var) and n in axes}
+                if own & used or not (_shifted(r.min) in own or not own):
+                    return False
+                used |= own
+    return True
+
+
+def _shifted(e: Expr) -> Expr:
+    """The expression without a constant added to it."""
+    while isinstance(e, Add | Sub) and isinstance(e.b, IntImm):
+        e = e.a
+    return e
 
 
 def all_produced_reason(
@@ -130,7 +205,7 @@ def all_produced_reason(
             text = (
                 f"block `{child.block.name_hint}` also runs where it reads nothing of `{region.buffer.name}`"
             )
-            return Reason("not-covered", text, child.block)
+            return Reason("region-cover", text, child.block)
     return None
 
 
@@ -184,6 +259,18 @@ def _same_box(ana: Analyzer, a: Sequence[IntervalSet], b: Sequence[IntervalSet])
     return True
 
 
+def inputs_reason(scope: BlockScope, moved: ChildBlock) -> Reason | None:
+    """What a block at its new place reads of buffers written in loops around it has been written by then."""
+    for region in moved.block.reads:
+        writers = [scope.children[w] for w in scope.writers.get(region.buffer, ()) if w is not moved.ref]
+        before = [w for w in writers if shared_loops(w, moved)]
+        if before and not covers(moved, region, before):
+            name, buffer = moved.block.name_hint, region.buffer.name
+            text = f"block `{name}` would read parts of `{buffer}` that are written in other iterations"
+            return Reason("region-cover", text, moved.block)
+    return None
+
+
 def reads_produced_reason(
     child: ChildBlock, outer: int, boxes: Mapping[Var, Sequence[IntervalSet]], ana: Analyzer
 ) -> Reason | None:
@@ -207,7 +294,7 @@ def reads_produced_reason(
                     f"block `{child.block.name_hint}` would read parts of `{region.buffer.name}` "
                     "that are written in other iterations"
                 )
-                return Reason("not-yet-produced", text, child.block)
+                return Reason("region-cover", text, child.block)
     return None
 
 
@@ -229,7 +316,7 @@ def once_reason(realize: SBlockRealize, loops: Sequence[For], partial: bool) -> 
             for axis, value in zip(block.iter_vars, realize.iter_values):
                 if not is_spatial(axis) and uses_vars(value, (lp.loop_var,)):
                     text = f"loop `{lp.loop_var.name}`, which is not serial, would feed a reduction"
-                    return Reason("loop-feeds-reduction", text, lp)
+                    return Reason("loop-feeds", text, lp)
     if serial and not partial:
         return None
     iters = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}

@@ -7,13 +7,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import suggest
-from ..ir import BufferLoad, BufferStore, Expr, For, SBlock, Var, structural_equal, walk
-from ..ir.analysis.blocks import ChildBlock, block_scope, child_blocks
+from ..ir import (
+    BufferLoad,
+    BufferStore,
+    Expr,
+    For,
+    IfThenElse,
+    SBlock,
+    SBlockRealize,
+    SeqStmt,
+    Stmt,
+    Var,
+    find,
+    structural_equal,
+    walk,
+)
+from ..ir.analysis.blocks import BlockScope, ChildBlock, block_scope, child_blocks
 from ..ir.analysis.cover import covers, shared_loops
 from ..ir.stmt import BlockRef
 from .refusal import Reason
 from .rewrite import is_const
-from .state import State
+from .state import State, block_ref
 
 _BASES = ("global", "shared", "warp", "local", "texture", "wmma.matrix_a", "wmma.matrix_b")
 _SCOPES = (
@@ -41,7 +55,52 @@ def only_blocks_reason(state: State, root: BlockRef) -> Reason | None:
     if state.scope(root).only_blocks:
         return own_loops_reason(state, root)
     text = f"in block `{block.name_hint}` there are statements other than loops and blocks"
-    return Reason("stage-pipeline", text, block)
+    return Reason("bare-statement", text, block)
+
+
+def reads_reason(state: State, block: BlockRef, buffer: Var) -> Reason | None:
+    """The block may read a copy of the buffer that is made just before it.
+
+    In its scope only loops stand around blocks, or conditions around which no loop stands; blocks that
+    write the buffer run at least as often as this one.
+    """
+    root = state.scope_root(block)
+    scope = state.scope(root)
+    held = conditions_around(scope)
+    if held is None:
+        return only_blocks_reason(state, root)
+    for writer in scope.writers.get(buffer, ()):
+        if not held[writer] <= held[block]:
+            return only_blocks_reason(state, root)
+    return own_loops_reason(state, root)
+
+
+def conditions_around(scope: BlockScope, in_loops: bool = False) -> dict[BlockRef, frozenset[int]] | None:
+    """For each block of a scope the cases of conditions (the `id` of each) in which it stands.
+
+    None where other things stand in the scope than loops, blocks and conditions, where a condition reads
+    memory, or (unless `in_loops`) one stands in a loop.
+    """
+    if scope.only_blocks:
+        return dict.fromkeys(scope.children, frozenset())
+    found: dict[BlockRef, frozenset[int]] = {}
+    stack: list[tuple[Stmt, frozenset[int], bool]] = []
+    stack += [(p.stmt, frozenset(), False) for p in scope.parts.values()]
+    while stack:
+        top, cases, looped = stack.pop()
+        if isinstance(top, SBlockRealize):
+            found[block_ref(top.block)] = cases
+        elif isinstance(top, SeqStmt):
+            stack += [(s, cases, looped) for s in top.seq]
+        elif isinstance(top, For):
+            stack.append((top.body, cases, not in_loops))
+        elif isinstance(top, IfThenElse) and not looped and not find(top.condition, BufferLoad):
+            for case in (top.then_case, top.else_case):
+                if case is not None:
+                    stack.append((case, cases | {id(case)}, False))
+        else:
+            return None
+    return found
 
 
 def own_loops_reason(state: State, root: BlockRef) -> Reason | None:
@@ -78,7 +137,12 @@ def one_writer_reason(state: State, root: BlockRef, buffer: Var) -> Reason | Non
     if len(writers) > 1:
         names = ", ".join([f"`{scope.children[w].block.name_hint}`" for w in writers])
         text = f"several blocks write `{buffer.name}`: {names}"
-        return Reason("several-writers", text, scope.children[writers[1]].block)
+        return Reason("several-producers", text, scope.children[writers[1]].block)
+    return one_view_reason(state, root, buffer)
+
+
+def one_view_reason(state: State, root: BlockRef, buffer: Var) -> Reason | None:
+    """The scope has no other view of the buffer."""
     block = state.block(root)
     for match in block.match_buffers:
         same = [m for m in block.match_buffers if m.source.buffer is match.source.buffer]
@@ -116,11 +180,23 @@ def repeats_around(a: ChildBlock, b: ChildBlock) -> bool:
 
 
 def accumulates_reason(block: SBlock, buffer: Var) -> Reason | None:
-    """The block does not read what was in the buffer before.
+    """The block does not read what was in the buffer before, itself or through a view.
 
     It has no load of the buffer; or loads, in a reduction with initialiser, just what it stores; or its
     blocks read what blocks before them, in it, have written.
     """
+    views = [m.buffer for m in block.match_buffers if m.source.buffer is buffer]
+    for name in (buffer, *views):
+        why = _accumulates_reason(block, name)
+        if why is not None:
+            return why
+    if views and block.init is None and not block_scope(block).children:
+        declared = [r for r in block.reads if r.buffer is buffer]
+        return _reads_too(block, buffer, block) if declared else None
+    return None
+
+
+def _accumulates_reason(block: SBlock, buffer: Var) -> Reason | None:
     if block.init is not None:
         return _own_loads_reason(block, buffer)
     scope = block_scope(block)

@@ -30,29 +30,35 @@ from ..ir import (
 )
 from ..ir.analysis.blocks import BlockScope, ChildBlock, complete_or_reduction_reason, complete_reason
 from ..ir.analysis.cover import written_box
+from ..ir.analysis.uses import uses_below
 from ..ir.arith import Analyzer
 from ..ir.arith.iter_map import detect_iter_map
 from ..ir.arith.iter_nodes import IterSumExpr
 from ..ir.op import Effect, Op
 from ..ir.stmt import BlockRef
-from ..ir.visitor import Visitor, nodes_below
+from ..ir.visitor import Visitor
+from .legality_data import conditions_around
 from .moves import shared_loops
 from .refusal import Reason, refuse
 from .rewrite import both, conjuncts, is_const, is_true
 
 
-def inline_block_reason(scope: BlockScope, ref: BlockRef) -> Reason | None:
-    """The block is complete, has no initialiser and no buffers of its own, and its scope only blocks."""
+def inline_block_reason(scope: BlockScope, ref: BlockRef, *, others_branch: bool = False) -> Reason | None:
+    """The block is complete, has no initialiser and no buffers of its own, and its scope only blocks.
+
+    With `others_branch` other blocks of the scope may run under conditions.
+    """
     block = scope.children[ref].block
     name = block.name_hint
     if block.init is not None:
         return Reason("block-has-init", f"block `{name}` has an initialiser", block)
-    if not scope.only_blocks:
+    held = conditions_around(scope, in_loops=True) if others_branch else None
+    if not scope.only_blocks and (held is None or held[ref]):
         text = f"statements other than loops and blocks stand in the scope of block `{name}`"
-        return Reason("stage-pipeline", text, block)
+        return Reason("bare-statement", text, block)
     why = complete_reason(scope, ref)
     if why is not None:
-        return Reason("not-complete", why, block)
+        return Reason("block-kind", why, block)
     if block.alloc_buffers or block.match_buffers:
         return Reason("own-buffers", f"block `{name}` allocates or matches buffers of its own", block)
     return None
@@ -66,7 +72,7 @@ def single_store(block: SBlock) -> BufferStore:
         raise refuse("body-not-store", f"the body of block `{name}` is not a single store", block)
     if len(block.writes) != 1:
         raise refuse("several-writes", f"block `{name}` writes more than one region", block)
-    for node in nodes_below(body):
+    for node in uses_below(body):
         if isinstance(node, Call) and call_effect(node) > Effect.READ:
             raise refuse("side-effect", f"block `{name}` does more than compute its value", node)
     for index in body.indices:
@@ -86,7 +92,7 @@ def store_axes_reason(block: SBlock, store: BufferStore) -> Reason | None:
         elif not (is_const(index, 0) and is_const(size, 1)):
             text = f"`{store.buffer.name}` is not stored at different axes of block `{block.name_hint}`"
             return Reason("store-pattern", text, store)
-    lost = [v for v in nodes_below(store) if isinstance(v, Var) and v in axes and v not in used]
+    lost = [v for v in uses_below(store) if isinstance(v, Var) and v in axes and v not in used]
     if lost:
         text = (
             f"what block `{block.name_hint}` stores depends on axis `{lost[0].name}`, which does not index it"
@@ -231,7 +237,7 @@ def producer_reason(scope: BlockScope, ref: BlockRef, made: BufferStore) -> Reas
         return inline_block_reason(scope, ref)
     why = complete_or_reduction_reason(scope, ref)
     if why is not None:
-        return Reason("not-complete", why, block)
+        return Reason("block-kind", why, block)
     body, init = block.body, block.init
     if not (isinstance(body, BufferStore) and isinstance(init, BufferStore)):
         return Reason("body-not-store", f"block `{block.name_hint}` is not a single store", block)
@@ -267,7 +273,7 @@ def stored_elements_reason(
             text = (
                 f"block `{child.block.name_hint}` also runs where it reads nothing of `{given.buffer.name}`"
             )
-            return Reason("not-covered", text, child.block)
+            return Reason("region-cover", text, child.block)
     return None
 
 

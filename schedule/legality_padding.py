@@ -32,7 +32,7 @@ _DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
 def trivial_nest_reason(scope: BlockScope, child: ChildBlock, padded: Collection[Var]) -> Reason | None:
-    """Each padded axis is a loop from 0 of its own that runs its domain; the loops hold nothing else.
+    """Each padded axis is a loop from 0 of its own that runs its domain; these loops hold nothing else.
 
     The other axes run their domains in any way.
     """
@@ -49,15 +49,35 @@ def trivial_nest_reason(scope: BlockScope, child: ChildBlock, padded: Collection
         plain = loop is not None and is_const(loop.min, 0) and is_const(axis.dom.min, 0)
         if loop is None or not plain or loop.loop_var in used or not _equal(loop.extent, axis.dom.extent):
             text = f"axis `{axis.var.name}` of block `{name}` is not a loop of its own from 0"
-            return Reason("binding-not-trivial", text, realize)
+            return Reason("binding-not-loops", text, realize, ("pad before loops are split or fused",))
         if uses_vars(realize.predicate, (loop.loop_var,)):
             text = f"the predicate of block `{name}` uses loop `{loop.loop_var.name}`, which would grow"
             return Reason("block-predicate", text, realize)
         used.add(loop.loop_var)
-    if child.loops and len(scope.below(child.loops[0])) != 1:
-        text = f"other blocks stand in the loops around block `{name}`"
-        return Reason("several-blocks", text, child.loops[0])
+    first = first_growing(child, padded)
+    if first < len(child.loops) and len(scope.below(child.loops[first])) != 1:
+        text = f"other blocks stand in the loops of block `{name}` that would grow"
+        return Reason("several-blocks", text, child.loops[first])
     return whole_domain_reason(child)
+
+
+def first_growing(child: ChildBlock, padded: Collection[Var]) -> int:
+    """The position of the outermost loop that binds a padded axis."""
+    grown = {v for a, v in zip(child.block.iter_vars, child.realize.iter_values) if a.var in padded}
+    return next((k for k, lp in enumerate(child.loops) if lp.loop_var in grown), len(child.loops))
+
+
+def beside_reason(scope: BlockScope, child: ChildBlock, buffers: Collection[Var]) -> Reason | None:
+    """Where other blocks stand in the loops around the block, no block in them writes these buffers."""
+    inside = scope.below(child.loops[0]) if child.loops else []
+    if len(inside) < 2:
+        return None
+    name = child.block.name_hint
+    for other in inside:
+        if any(r.buffer in buffers for r in other.block.writes):
+            text = f"block `{other.block.name_hint}` in a loop around `{name}` writes what would grow"
+            return Reason("several-blocks", text, other.block)
+    return None
 
 
 def _equal(a: Expr, b: Expr) -> bool:
@@ -92,7 +112,7 @@ def einsum_reason(block: SBlock, padded: Sequence[Var]) -> Reason | None:
             return Reason("store-pattern", text, body)
         if is_reduction(axis) and any(axis.var is v for v in padded) and not _adds_zero(body, axis.var):
             text = f"block `{name}` does not add products that are 0 beyond axis `{axis.var.name}`"
-            return Reason("not-an-einsum", text, body)
+            return Reason("not-a-sum", text, body)
     return None
 
 

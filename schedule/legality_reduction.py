@@ -17,7 +17,7 @@ from .state import State
 def reduction_block_reason(scope: BlockScope, ref: BlockRef) -> Reason | None:
     """The block is a reduction block."""
     why = reduction_reason(scope, ref)
-    return None if why is None else Reason("not-a-reduction", why, scope.children[ref].block)
+    return None if why is None else Reason("block-kind", why, scope.children[ref].block)
 
 
 def feeds(child: ChildBlock, loop: For, *, spatial: bool) -> bool:
@@ -33,7 +33,7 @@ def outer_loops_reason(child: ChildBlock, loop: For) -> Reason | None:
     name = child.block.name_hint
     if not any(lp is loop for lp in child.loops):
         text = f"loop `{loop.loop_var.name}` is not one of the loops around block `{name}` in its scope"
-        return Reason("loop-not-around", text, loop)
+        return Reason("not-in-loop", text, loop)
     for lp in child.loops:
         if lp is loop:
             break
@@ -42,6 +42,19 @@ def outer_loops_reason(child: ChildBlock, loop: For) -> Reason | None:
                 f"loop `{lp.loop_var.name}` outside of `{loop.loop_var.name}` feeds the reduction of `{name}`"
             )
             return Reason("reduction-loop-outside", text, lp)
+    return None
+
+
+def outer_steps_reason(state: State, child: ChildBlock) -> Reason | None:
+    """Each run of the block's scope runs the whole reduction: nothing around the scope feeds its axes."""
+    outside: list[Var] = []
+    for above in list(state.ancestors(child.ref))[len(child.loops) :]:
+        node = above.node
+        outside += [node.loop_var] if isinstance(node, For) else [a.var for a in node.block.iter_vars]
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if not is_spatial(axis) and uses_vars(value, outside):
+            text = f"axis `{axis.var.name}` of block `{child.block.name_hint}` goes on outside of its scope"
+            return Reason("reduction-loop-outside", text, child.realize)
     return None
 
 
@@ -92,18 +105,18 @@ def factor_loop_reason(state: State, child: ChildBlock, loop: For) -> Reason | N
     """The loop is serial and feeds only reduction axes; every loop around feeds axes of one kind."""
     block, name = child.block, loop.loop_var.name
     if loop.kind is not ForKind.SERIAL:
-        return Reason("loop-not-serial", f"loop `{name}` is not serial", loop)
+        return Reason("loop-not-plain", f"loop `{name}` is not serial", loop)
     if feeds(child, loop, spatial=True):
         text = f"loop `{name}` feeds a data-parallel axis of block `{block.name_hint}`"
-        return Reason("loop-feeds-spatial", text, loop)
+        return Reason("loop-feeds", text, loop)
     if not feeds(child, loop, spatial=False) and not is_const(loop.extent, 1):
         text = f"loop `{name}` feeds no reduction axis of block `{block.name_hint}`"
-        return Reason("loop-feeds-nothing", text, loop)
+        return Reason("loop-feeds", text, loop)
     for lp in child.loops:
         if feeds(child, lp, spatial=True) and feeds(child, lp, spatial=False):
             what = f"data-parallel and reduction axes of block `{block.name_hint}`"
             text = f"loop `{lp.loop_var.name}` feeds {what}"
-            return Reason("loop-of-two-kinds", text, lp)
+            return Reason("loop-feeds", text, lp)
     return stage_pipeline(state, loop.loop_var) or idle_loop_reason(child, child.loops)
 
 

@@ -52,7 +52,7 @@ def only_read_later_reason(scope: BlockScope, ref: BlockRef, buffer: Var) -> Rea
         if touches and not (dep.src is ref and dep.kind is DepKind.RAW):
             what = f"read `{buffer.name}` after `{child.block.name_hint}`"
             text = f"block `{other.block.name_hint}` does more than {what}"
-            return Reason("not-only-read", text, other.block)
+            return Reason("order-dependence", text, other.block)
     return None
 
 
@@ -72,7 +72,7 @@ def window_read_reason(
     """What others read of the buffer the block has written in the same iteration of the loops around both."""
     if not scope.only_blocks:
         text = f"statements other than loops and blocks stand in the scope of block `{child.block.name_hint}`"
-        return Reason("stage-pipeline", text, child.block)
+        return Reason("bare-statement", text, child.block)
     for user in users:
         for region in user.block.reads:
             if region.buffer is buffer and not covers(user, region, [child]):
@@ -185,5 +185,5 @@ def rolling_reason(child: ChildBlock, found: Sequence[Window], buffer: Var) -> R
         return Reason("no-window", f"two dimensions of `{buffer.name}` move with one loop", child.block)
     for w in moving:
         if w.loop.kind is not ForKind.SERIAL:
-            return Reason("loop-not-serial", f"loop `{w.loop.loop_var.name}` is not serial", w.loop)
+            return Reason("loop-not-plain", f"loop `{w.loop.loop_var.name}` is not serial", w.loop)
     return carried_predicate_reason(child)

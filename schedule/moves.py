@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ..ir import For, Mul, SBlock, SBlockRealize, SeqStmt, Stmt, Var, walk
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ..ir.analysis.cover import region_cover_reason
+from ..ir.analysis.uses import uses_below
 from ..ir.arith import Analyzer
 from ..ir.stmt import BlockRef
-from ..ir.visitor import block_nodes
 from .handles import SBlockRV
 from .legality import uses_vars
 from .refusal import Reason, refuse
@@ -62,7 +62,7 @@ def allocated_reason(state: State, block: SBlock, what: str) -> Reason | None:
 def own_axes_reason(child: ChildBlock) -> Reason | None:
     """The block names loops of its scope only through its axes."""
     around = {lp.loop_var for lp in child.loops}
-    for var in block_nodes(child.block):
+    for var in uses_below(child.block):
         if isinstance(var, Var) and var in around:
             text = f"block `{child.block.name_hint}` uses loop `{var.name}` other than through an axis"
             return Reason("loop-in-block", text, child.block)

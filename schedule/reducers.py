@@ -14,8 +14,11 @@ from ..ir import (
     Add,
     And,
     Bind,
+    BitwiseAnd,
+    BitwiseOr,
     BufferLoad,
     BufferStore,
+    Cast,
     Expr,
     FloatImm,
     IntImm,
@@ -83,7 +86,10 @@ def reduction_of(block: SBlock) -> Reduction:
     left = tuple([Var(f"x{k}", s.value.ty) for k, (s, _) in enumerate(values)])
     right = tuple([Var(f"y{k}", s.value.ty) for k, (s, _) in enumerate(values)])
     taken = [_Own(dict(zip(buffers, left)), indices)(v) for _, v in values]
-    found = _single(taken[0], left[0], starts[0]) if len(taken) == 1 else _tuple(taken, left, starts)
+    if len(taken) == 1:
+        found = _single(taken[0], left[0], starts[0])
+    else:
+        found = _tuple(taken, left, starts) or _first_extreme(block, taken, left, starts)
     if found is None:
         raise _unknown(block, "it combines values by no commutative reducer that is known")
     results, terms = found
@@ -134,14 +140,17 @@ def _updates(block: SBlock) -> tuple[list[tuple[BufferStore, Expr]], list[str]]:
     if len(stores) == 1 and stores[0].value not in known:
         return [(stores[0], substitute(stores[0].value, known))], []
     found: list[tuple[BufferStore, Expr]] = []
+    names: list[str] = []
     for b in binds:
         own = [s for s in stores if s.value is b.var]
-        if len(own) != 1:
-            raise _unknown(block, f"`{b.var.name}` is not stored just once")
-        found.append((own[0], known[b.var]))
+        if len(own) > 1:
+            raise _unknown(block, f"`{b.var.name}` is stored more than once")
+        if own:
+            found.append((own[0], known[b.var]))
+            names.append(b.var.name)
     if len(found) != len(stores):
         raise _unknown(block, "it stores more than its `let` variables")
-    return found, [b.var.name for b in binds] if len(found) > 1 else []
+    return found, names if len(found) > 1 else []
 
 
 class _Own(Rewriter):
@@ -230,6 +239,41 @@ def _extreme(values: Sequence[Expr], left: Sequence[Var], starts: Sequence[Expr]
             if structural_equal(first.condition, one) and structural_equal(second.condition, two):
                 return _select_results(left, weak, strict, two), [y0, y1]
     return None
+
+
+def _first_extreme(
+    block: SBlock, values: Sequence[Expr], left: Sequence[Var], starts: Sequence[Expr]
+) -> Found | None:
+    """The first place of an extreme value, found by going through the places in order.
+
+    In any other order the smaller place of equal values has to be asked for.  The value so far stays
+    where the next one is no number, as it does in order.
+    """
+    if len(values) != 2 or not all(isinstance(v, Select) for v in values):
+        return None
+    first, second = values
+    assert isinstance(first, Select) and isinstance(second, Select)
+    x0, x1 = left
+    y0, y1 = first.true_value, second.true_value
+    axes = [a.var for a in block.iter_vars if a.iter_type != a.DATA_PAR]
+    place = y0.value if isinstance(y0, Cast) else y0
+    if first.false_value is not x0 or second.false_value is not x1 or axes != [place]:
+        return None
+    for strict, swapped, worst in ((GT, LT, min_value), (LT, GT, max_value)):
+        wanted = (strict(y1, x1), swapped(x1, y1))
+        told = [any(structural_equal(v.condition, w) for w in wanted) for v in (first, second)]
+        if all(told) and _is_worst(starts[1], worst(starts[1].dtype)):
+            return _first_results(left, strict), [y0, y1]
+    return None
+
+
+def _first_results(left: Sequence[Var], strict: type[Expr]) -> list[Callable[[Sequence[Var]], Expr]]:
+    # both sides of each connective are safe to evaluate, which makes vectors possible
+    x0, x1 = left
+    return [
+        lambda y: Select(BitwiseOr(strict(y[1], x1), BitwiseAnd(EQ(y[1], x1), LT(y[0], x0))), y[0], x0),
+        lambda y: Select(strict(y[1], x1), y[1], x1),
+    ]
 
 
 def _select_results(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..ir import (
     And,
-    Evaluate,
     Expr,
     For,
     ForKind,
@@ -20,7 +19,7 @@ from ..ir import (
 )
 from ..ir.arith import Analyzer
 from ..ir.arith.iter_map import iter_map_simplify
-from ..ir.stmt import AttrStmt, SBlockRealize, SeqStmt, Stmt, While
+from ..ir.stmt import AttrStmt, SBlockRealize, SeqStmt, Stmt, While, seq
 
 
 def is_const(e: Expr | None, value: int) -> bool:
@@ -70,7 +69,7 @@ def map_realizes(stmt: Stmt, change: Callable[[SBlockRealize], Stmt]) -> Stmt:
         return change(stmt)
     if isinstance(stmt, SeqStmt):
         made = [map_realizes(s, change) for s in stmt.seq]
-        return stmt if all(a is b for a, b in zip(made, stmt.seq)) else flat_seq(made)
+        return stmt if all(a is b for a, b in zip(made, stmt.seq)) else seq(made)
     if isinstance(stmt, For | AttrStmt | While):
         body = map_realizes(stmt.body, change)
         return stmt if body is stmt.body else stmt.replace(body=body)
@@ -81,19 +80,6 @@ def map_realizes(stmt: Stmt, change: Callable[[SBlockRealize], Stmt]) -> Stmt:
             return stmt
         return stmt.replace(then_case=then, else_case=other)
     return stmt
-
-
-def flat_seq(stmts: Sequence[Stmt]) -> Stmt:
-    """The statements as one, nested sequences joined."""
-    flat: list[Stmt] = []
-    for s in stmts:
-        if isinstance(s, SeqStmt):
-            flat.extend(s.seq)
-        else:
-            flat.append(s)
-    if not flat:
-        return Evaluate(0)
-    return flat[0] if len(flat) == 1 else SeqStmt(flat)
 
 
 def guard(stmt: Stmt, condition: Expr) -> Stmt:

@@ -16,11 +16,16 @@ from .registry import PRIMITIVES, Param, Primitive
 from .state import State
 from .trace import Trace
 
+if TYPE_CHECKING:
+    from .methods import Methods
+else:
+    Methods = object  # primitives become methods when they register
+
 _LEVELS = ("detail", "fast", "none")
 _MASKS = {"none": 0, "all": 3}
 
 
-class Schedule:
+class Schedule(Methods):
     """A module being scheduled: each primitive is a method and a step of the trace.
 
     `Schedule(mod)` takes an IRModule or a PrimFunc (which becomes the function `main`); what it is
@@ -72,10 +77,6 @@ class Schedule:
         self.trace = Trace()
         self.forgotten: dict[int, Any] = {}
         self._verify()
-
-    if TYPE_CHECKING:
-        # Primitives become methods when they register.
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
     # the module
 
@@ -202,8 +203,9 @@ class Schedule:
         with deep():
             result = _invoke(prim, self.state.having(step=step), given)
         state, outputs, decision = _parts(result)
-        self.state = state
-        self._verify()
+        before, self.state = self.state, _marked(self.state.mod, state)
+        if state.mod is not before.mod:
+            self._verify()
         recorded = {k: v for k, v in arguments.items() if k != "decision"}
         self.trace.append(Instruction(InstructionKind(prim), recorded, _flat(outputs)), decision)
         return outputs
@@ -239,10 +241,10 @@ class Schedule:
     # showing
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
-        """Print the module and the trace, in colour on a terminal."""
+        """Print the module and the trace, in colour on a terminal; with `black_format` lines are wrapped."""
         from .view import print_text
 
-        print_text(f"{self.mod.script()}\n\n{self.trace}", style)
+        print_text(f"{self.mod.script(width=88 if black_format else None)}\n\n{self.trace}", style)
 
     def loop_tree(self) -> str:
         """The loops and blocks as a tree of text, a line each."""
@@ -273,6 +275,22 @@ def _invoke(prim: Primitive, state: State, given: Mapping[str, Any]) -> Any:
         else:
             kwargs[p.name] = given[p.name]
     return prim.run(*args, **kwargs)
+
+
+def _marked(before: IRModule, state: State) -> State:
+    """The state with functions that are new since `before` counting as scheduled."""
+    if state.mod is before:
+        return state
+    functions = {
+        g: f
+        if f is before.get(g.name) or not isinstance(f, PrimFunc) or f.scheduled
+        else f.replace(scheduled=True)
+        for g, f in state.mod.functions.items()
+    }
+    if all(f is state.mod.functions[g] for g, f in functions.items()):
+        return state
+    mod = state.mod.replace(functions=functions)
+    return state.having(mod=mod, _places=state._places, _names=state._names)
 
 
 def _parts(result: Any) -> tuple[State, Any, Any]:

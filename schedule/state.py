@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Diagnostic, InternalError
 from ..ir import Expr, IntImm, IRModule, PrimFunc, Range, Var, substitute
-from ..ir.analysis.blocks import BlockScope, block_scope
+from ..ir.analysis.blocks import BlockScope, ChildBlock, block_scope
 from ..ir.arith import Analyzer
 from ..ir.stmt import (
     AttrStmt,
@@ -183,6 +183,13 @@ class State:
         """The scope in which this stands."""
         return self.scope(self.scope_root(of))
 
+    def standing(self, of: SBlockRV) -> tuple[BlockRef, BlockScope, ChildBlock]:
+        """The block in whose scope this block stands, that scope, and how it stands there. Raises Refused."""
+        ref = block_ref(self.block(of))
+        root = self.scope_root(ref)
+        scope = self.scope(root)
+        return root, scope, scope.children[ref]
+
     def child_blocks(self, of: LoopRV | SBlockRV | Identity) -> list[SBlockRealize]:
         """The blocks directly below, with their bindings, in program order."""
         return child_realizes(self.place(of).node)
@@ -268,7 +275,9 @@ class State:
             gone, fresh = _update(known, old, new, inside, func)
         lost = self.lost
         if gone - fresh or not lost.keys().isdisjoint(fresh):
-            lost = {k: v for k, v in lost.items() if k not in fresh}
+            lost = dict(lost)
+            for one in fresh:
+                lost.pop(one, None)
             lost.update(dict.fromkeys(gone - fresh, self.step))
         names = self._names and _renamed(self._names, places, known, gone, fresh)
         return self.having(mod=mod, _places=known, _names=names, lost=lost)
@@ -482,8 +491,10 @@ def _swapped(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt | None:
     if stmt is old:
         return new
     if isinstance(stmt, SeqStmt):
-        for i, s in enumerate(stmt.seq):
-            made = _swapped(s, old, new)
+        # Most often it is a member; a long sequence is searched for that without a call for each.
+        places = [i for i, s in enumerate(stmt.seq) if s is old] or range(len(stmt.seq))
+        for i in places:
+            made = _swapped(stmt.seq[i], old, new)
             if made is not None:
                 inner = made.seq if isinstance(made, SeqStmt) else (made,)
                 rest = (*stmt.seq[:i], *inner, *stmt.seq[i + 1 :])

@@ -119,7 +119,7 @@ class Trace:
                 from .refusal import Reason, schedule_error
 
                 reason = Reason(
-                    "replay", f"it gives {len(outputs)} results here, {len(inst.outputs)} in the trace"
+                    "trace", f"it gives {len(outputs)} results here, {len(inst.outputs)} in the trace"
                 )
                 raise schedule_error(reason, inst.kind.primitive.name, sch.mod, sch.error_render_level)
             for old, new in zip(inst.outputs, outputs):

@@ -7,13 +7,14 @@ from typing import Any
 from ..errors import Diagnostic, ScriptError, Span, suggest
 from ..grammar import read
 from ..grammar import tree as t
-from ..ir import Expr, IndexMap, Var
+from ..ir import Expr, IndexMap, PrimType, Var, as_expr, walk
 from ..node import runs_deep
 from .handles import MARKS, LoopRV, SBlockRV
 from .instruction import Instruction, InstructionKind
 from .names import Names
 from .registry import PRIMITIVES
 from .trace import Trace
+from .trace_text import show_value
 
 
 @runs_deep
@@ -105,13 +106,33 @@ class _Reader:
         variables = {n: h for n, h in self.names.by_name.items() if isinstance(h, Var)}
         text = str(layout(e))
         if isinstance(e, t.Lambda):
-            made = parse(f"T.index_map({text})", start="expression", extra_vars=variables)
-            assert isinstance(made, IndexMap)
-            return made
+            return self._index_map(e)
         made = parse(text, start="expression", extra_vars=variables)
         if not isinstance(made, Expr | IndexMap):
             raise self.fault("this is no argument of a step", e.span)
         return made
+
+    def _index_map(self, e: t.Lambda) -> IndexMap:
+        """The map; names that are not its own stay free: the primitive looks for them where it is applied.
+
+        Text does not say of which integers its indices are: of 64 bits where 32 would have to be widened.
+        """
+        from ..printer import layout
+
+        casts = str(layout(e)).count("T.Cast(")
+        made = self._map_of(e, "int32")
+        return made if show_value(made, self.names).count("T.Cast(") == casts else self._map_of(e, "int64")
+
+    def _map_of(self, e: t.Lambda, dtype: str) -> IndexMap:
+        from ..printer import layout
+        from ..script import parse
+
+        own = [p.name for p in e.params]
+        used = [n.id for n in walk(e.body) if isinstance(n, t.Name) and n.id != "T"]
+        known = {n: Var(n, PrimType(dtype)) for n in (*own, *used)}
+        rows = e.body.elts if isinstance(e.body, t.TupleExpr | t.ListExpr) else (e.body,)
+        final = [parse(str(layout(r)), start="expression", extra_vars=known) for r in rows]
+        return IndexMap([known[n] for n in own], [as_expr(f) for f in final])
 
 
 def _targets(s: t.Assign) -> tuple[t.SExpr, ...]:

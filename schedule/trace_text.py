@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..dtype import DType
-from ..ir import Expr, IndexMap, IntImm, StringImm, Var, substitute
+from ..ir import Expr, IndexMap, IntImm, StringImm, Var, free_vars, substitute
 from .handles import MARKS, LoopRV, SBlockRV
 from .instruction import Instruction
 from .names import Names
@@ -103,9 +103,11 @@ def show_map(index_map: IndexMap) -> str:
     from ..printer import script
 
     kinds = {e.dtype for e in (*index_map.initial_indices, *index_map.final_indices)}
-    if len(kinds) == 1 and index_map.initial_indices:
+    if len(kinds) == 1 and str(*kinds) in ("int32", "int64"):
         # The text says nothing of the indices' dtype: numbers in it are plain.
-        index_map = index_map.with_dtype("int32")
+        own, free = index_map.initial_indices, free_vars(index_map)
+        retyped = IndexMap([*own, *free], index_map.final_indices).with_dtype("int32")
+        index_map = IndexMap(retyped.initial_indices[: len(own)], retyped.final_indices)
     names = _unique([v.name for v in index_map.initial_indices])
     table = {v: Var(n, v.ty) for v, n in zip(index_map.initial_indices, names)}
     final = [script(substitute(f, table)) for f in index_map.final_indices]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
+import os
 import sys
 
 from ..ir import Expr, For, ForKind, IRModule, PrimFunc, SBlockRealize, children
 from ..node import Node
-from ..printer import script
+from ..printer.script import script
 
 
 def print_text(text: str, style: str | None = None) -> None:
-    """Print a script: coloured on a terminal, or where a style is named; plain otherwise."""
-    if style is None and not sys.stdout.isatty():
+    """Print a script: coloured where a style is named, or on a terminal unless NO_COLOR is set."""
+    if style is None and (os.environ.get("NO_COLOR") or not sys.stdout.isatty()):
         print(text)
         return
     from ..errors import MissingDependencyError

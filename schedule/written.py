@@ -35,7 +35,7 @@ from ..ir import (
     walk,
 )
 from ..ir.analysis.blocks import ChildBlock
-from ..ir.analysis.cover import Extent, conditions, written_box
+from ..ir.analysis.cover import Extent, conditions, covers, shared_loops, written_box
 from ..ir.arith import Analyzer
 from ..ir.arith.iter_map import detect_iter_map
 from ..ir.arith.numeric import evaluate_on_grid
@@ -43,11 +43,11 @@ from ..ir.op import Op
 from ..ir.stmt import BlockRef
 from ..ir.visitor import children
 from .buffers import allocator, buffer_type, one_type
-from .copies import Part, whole
+from .copies import Part, part_of, relaxed, whole
 from .counting import MOST, grid_of, holds_at, number
 from .legality import uses_vars
 from .refusal import Reason
-from .rewrite import both, is_const, is_true
+from .rewrite import bind_loop, both, is_const, is_true
 from .state import State
 
 
@@ -140,9 +140,10 @@ def _spans(
     indices: Sequence[Expr], iters: dict[Var, Range], predicate: Expr, part: Part, ana: Analyzer
 ) -> bool:
     """Whether the indices take every value of the part's ranges."""
+    single = {v: r.min for v, r in iters.items() if is_const(r.extent, 1)}
     for c in conditions(predicate):
-        # The search for a map says nothing of conditions on other variables.
-        if not uses_vars(c, iters) and not ana.can_prove(c):
+        # The search for a map says nothing of conditions on other variables, nor on those of one value.
+        if not uses_vars(c, iters.keys() - single.keys()) and not ana.can_prove(substitute(c, single)):
             return False
     found = detect_iter_map(indices, iters, predicate, analyzer=ana)
     if not found.indices:
@@ -195,27 +196,62 @@ def _is_range(ana: Analyzer, extent: Extent, r: Range) -> bool:
     return ana.can_prove_equal(*one_type(extent.low, r.min)) and ana.can_prove_equal(*end)
 
 
-def initialised_reason(state: State, block: BlockRef, buffer: Var) -> Reason | None:
-    """Every element of the buffer is written where it is allocated: a copy reads nothing undefined."""
+def initialised_reason(
+    state: State, block: BlockRef, buffer: Var, *, everything: bool = True
+) -> Reason | None:
+    """What a copy made before the block, but in the loops around others, reads has been written by these.
+
+    They stand with it in one of the scopes up to that which allocates the buffer.  They write all of
+    it; or (unless `everything` is copied) all that the block says that it reads.
+    """
     owner = allocator(state, block, buffer)
     if owner is None or not state.check:
         return None
-    scope = state.scope(owner)
-    ana = state.analyzer(owner)
-    part = whole(buffer)
+    at = block
+    while at is not owner:
+        root = state.scope_root(at)
+        if _written_by_others(state, root, at, buffer, everything):
+            return None
+        at = root
+    text = f"parts of `{buffer.name}` may not be written yet, and a copy of it would read them"
+    return Reason("uninitialized-read", text, state.block(block))
+
+
+def _written_by_others(state: State, root: BlockRef, at: BlockRef, buffer: Var, everything: bool) -> bool:
+    scope, ana, part = state.scope(root), state.analyzer(root), whole(buffer)
+    own = scope.children.get(at)
     stores: list[Store] = []
     domains: list[dict[Var, Range]] = []
-    for ref in scope.writers.get(buffer, ()):
+    for ref in scope.writers.get(buffer, ()) if own is not None else ():
         child = scope.children[ref]
-        if fills_reason(child, buffer, 0, part, ana) is None:
-            return None
-        for store in sure_stores(child, buffer):
+        level = shared_loops(own.loops, child.loops) if own is not None else 0
+        if ref is at:
+            continue
+        if fills_reason(child, buffer, level, part, ana) is None:
+            return True
+        if own is not None and not everything and _written_for(own, child, buffer, level):
+            return True
+        for store in () if level else sure_stores(child, buffer):
             stores.append(store)
             domains.append({lp.loop_var: Range(lp.min, lp.extent) for lp in (*child.loops, *store.loops)})
-    if stores and _fills_counted(stores, domains, part):
-        return None
-    text = f"parts of `{buffer.name}` may never be written, and a copy of it would read them"
-    return Reason("uninitialized", text, state.block(block))
+    return bool(stores) and _fills_counted(stores, domains, part)
+
+
+def _written_for(reader: ChildBlock, writer: ChildBlock, buffer: Var, level: int) -> bool:
+    """Whether in each iteration of the loops around both the one writes all that the other says it reads."""
+    regions = [r for r in reader.block.reads if r.buffer is buffer]
+    read = bool(regions) and all(covers(reader, r, [writer]) for r in regions)
+    return read and fills_its_part(writer, buffer, level)
+
+
+def fills_its_part(writer: ChildBlock, buffer: Var, level: int) -> bool:
+    """Whether in an iteration of its `level` outermost loops a block writes all of the box that it tells."""
+    ana = Analyzer()
+    for lp in writer.loops[:level]:
+        bind_loop(ana, lp)
+    written = [r for r in writer.block.writes if r.buffer is buffer]
+    part = part_of(buffer, relaxed(writer, written, level, ana), ana, clip=False)
+    return fills_reason(writer, buffer, level, part, ana) is None
 
 
 def always_loads(block: SBlock, buffer: Var) -> bool:

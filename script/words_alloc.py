@@ -210,41 +210,22 @@ def decl_buffer(
     allocated_addr: Any = None,
 ) -> Var:
     """`T.decl_buffer(..., data=pointer)`: a name for memory that exists; without data, an allocation."""
-    if data is None:
-        old, b.old = b.old, False
-        try:
-            return alloc_buffer(
-                b,
-                shape,
-                dtype,
-                None,
-                strides,
-                elem_offset,
-                byte_offset,
-                scope,
-                align,
-                offset_factor,
-                layout,
-                allocated_addr=allocated_addr,
-            )
-        finally:
-            b.old = old
     if is_buffer(data):
         data = data.data
-    if not is_pointer(data):
+    if data is not None and not is_pointer(data):
         raise fault(
             "type-mismatch",
             f"`data` is a pointer, not {describe(data)}",
             b.span,
             help=("take `buffer.data`",),
         )
-    if scope == "global" and isinstance(data.ty, PointerType):
+    if scope == "global" and data is not None and isinstance(data.ty, PointerType):
         scope = data.ty.storage_scope or "global"
     ty = buffer_type(
         shape, dtype, strides, elem_offset, byte_offset, scope, align, offset_factor, layout, allocated_addr
     )
     made: Var = b.make(Var("buffer", ty, b.span))
-    b.emit(DeclBuffer(made, data, b.span))
+    b.emit(AllocBuffer(made, span=b.span) if data is None else DeclBuffer(made, data, b.span))
     return made
 
 
@@ -268,10 +249,9 @@ def match_buffer(
     """`T.match_buffer(param, ...)`: a handle parameter or a region of a buffer as a buffer."""
     if isinstance(param, BufferLoad):
         param = BufferRegion(param.buffer, [point(i) for i in param.indices], b.span)
+    rest = (strides, elem_offset, byte_offset, scope, max(_count(align, "align"), 0), offset_factor)
     if isinstance(param, BufferRegion):
-        return _match_region(
-            b, param, shape, dtype, strides, elem_offset, byte_offset, scope, align, offset_factor
-        )
+        return _match_region(b, param, shape, dtype, rest)
     position = next((i for i, p in enumerate(b.params) if p is param), None)
     if position is None or not isinstance(param, Var) or not isinstance(param.ty, PointerType):
         raise fault(
@@ -284,7 +264,7 @@ def match_buffer(
         raise fault("wrong-arguments", "T.match_buffer of a parameter needs a shape", b.span)
     signature, b.in_signature = b.in_signature, True
     try:
-        ty = _matched_type(shape, dtype, strides, elem_offset, byte_offset, scope, align, offset_factor)
+        ty = _matched_type(shape, dtype, *rest)
     finally:
         b.in_signature = signature
     made: Var = b.make(Var("buffer", ty, b.span))
@@ -300,39 +280,15 @@ def _data_pointer(buffer: Var) -> Expr:
     return Call("tirx.buffer_data", (buffer,), PointerType(PrimType(ty.dtype), ty.storage_scope))
 
 
-def _matched_type(
-    shape: Any,
-    dtype: Any,
-    strides: Any,
-    elem_offset: Any,
-    byte_offset: Any,
-    scope: str,
-    align: int,
-    offset_factor: int,
-) -> BufferType:
-    return buffer_type(
-        shape, dtype, strides, elem_offset, byte_offset, scope, max(_count(align, "align"), 0), offset_factor
-    )
+_matched_type = buffer_type  # a parameter of `match_buffer` has its name
 
 
-def _match_region(
-    b: Builder,
-    /,
-    region: BufferRegion,
-    shape: Any,
-    dtype: Any,
-    strides: Any,
-    elem_offset: Any,
-    byte_offset: Any,
-    scope: str,
-    align: int,
-    offset_factor: int,
-) -> Var:
+def _match_region(b: Builder, region: BufferRegion, shape: Any, dtype: Any, rest: tuple[Any, ...]) -> Var:
     state = b.block("T.match_buffer")
     source: Any = region.buffer.ty
     if shape is None:
         shape, dtype = [r.extent for r in region.region], source.dtype
-    ty = _matched_type(shape, dtype, strides, elem_offset, byte_offset, scope, align, offset_factor)
+    ty = buffer_type(shape, dtype, *rest)
     if len(ty.shape) > len(region.region):
         raise fault(
             "match-buffer",

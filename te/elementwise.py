@@ -55,9 +55,9 @@ def common_shape(a: Sequence[Expr], b: Sequence[Expr], name: str) -> list[Expr]:
     for x, y in zip([None] * (rank - len(a)) + list(a), [None] * (rank - len(b)) + list(b)):
         if x is None or y is None:
             dims.append(y if x is None else x)  # type: ignore[arg-type]
-        elif structural_equal(x, y) or _is_one(y):
+        elif structural_equal(x, y) or is_one(y):
             dims.append(x)
-        elif _is_one(x) or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value):
+        elif is_one(x) or (isinstance(x, IntImm) and isinstance(y, IntImm) and x.value == y.value):
             dims.append(y)
         else:
             shapes = f"{tuple(a)!r} and {tuple(b)!r}" if rank > 4 else f"{_shown(a)} and {_shown(b)}"
@@ -72,14 +72,15 @@ def _shown(shape: Sequence[Expr]) -> str:
     return f"({', '.join(texts)})"
 
 
-def _is_one(e: Expr) -> bool:
+def is_one(e: Expr) -> bool:
+    """Whether a size is the number 1."""
     return isinstance(e, IntImm) and e.value == 1
 
 
 def _at(tensor: Tensor, indices: Sequence[Expr]) -> Expr:
     """The element that stands for these indices of the common shape."""
     own = indices[len(indices) - tensor.ndim :]
-    return tensor(*[ir_const(0, i.dtype) if _is_one(dim) else i for dim, i in zip(tensor.shape, own)])
+    return tensor(*[ir_const(0, i.dtype) if is_one(dim) else i for dim, i in zip(tensor.shape, own)])
 
 
 def _operator(function: Callable[..., Any], name: str, *, swapped: bool = False) -> Callable[..., Any]:

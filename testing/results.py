@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import BufferType, Expr, IntImm, IRModule, PrimFunc, PrimType, Var, substitute
+from ..ir import BufferType, Expr, IntImm, IRModule, PrimFunc, PrimType, Var, free_vars, substitute
 
 Runner = Callable[..., Any]
 
@@ -44,13 +44,10 @@ def _scalar(number: int, p: Var) -> Any:
 def _size(e: Expr, chosen: dict[Var, Expr], rng: np.random.Generator, sizes: Mapping[str, int]) -> int:
     from ..codegen.python import evaluate
 
-    if isinstance(e, Var):
-        if e not in chosen:
-            chosen[e] = IntImm(e.ty, sizes.get(e.name, int(rng.integers(1, 5))))
-        e = chosen[e]
-    else:
-        e = substitute(e, chosen)
-    return int(evaluate(e))
+    for v in free_vars(e):
+        if v not in chosen:
+            chosen[v] = IntImm(v.ty, sizes.get(v.name, int(rng.integers(1, 5))))
+    return int(evaluate(substitute(e, chosen)))
 
 
 def copies(arguments: Sequence[Any]) -> list[Any]:

@@ -197,6 +197,23 @@ def test_check_standard_input(monkeypatch: Any, capsys: Any) -> None:
 # --- show and run
 
 
+def test_timeline_prints_a_table_and_writes_a_page(folder: Path, capsys: Any):
+    assert main(["timeline", "matmul.py:matmul", "--html", "page.html"]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("matmul\n")
+    assert "  tirx.FlattenBuffer" in table
+    page = (folder / "page.html").read_text()
+    assert "<h2>matmul</h2>" in page
+    assert "<code>s_tir.LowerInitBlock</code>" in page
+    assert main(["timeline", "matmul.py", "--html", "no/such/folder.html"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_show_after_schedule_has_the_loops_of_a_build(folder: Path, capsys: Any):
+    assert main(["show", "matmul.py:matmul", "--after", "schedule"]) == 0
+    assert "T.sblock" in capsys.readouterr().out
+
+
 def test_show(folder: Path, capsys: Any) -> None:
     assert main(["show", "matmul.py"]) == 0
     assert "def matmul(" in capsys.readouterr().out

@@ -23,6 +23,7 @@ import loopwright
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = Path(loopwright.__file__).resolve().parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+DATA = {".lark", ".pyi"}
 NOT_ROOMS = {"tests", "docs", "bench", "build", "dist"}
 MODULE_LINES = 800
 FUNCTION_LINES = 60
@@ -140,7 +141,10 @@ def test_wheel_works_outside_the_checkout(tmp_path: Path) -> None:
         names = {name for name in archive.namelist() if name.startswith("loopwright/")}
         archive.extractall(site)
     data = {
-        str(path.relative_to(ROOT)) for package in in_tree() for path in folder_of(package).glob("*.lark")
+        str(path.relative_to(ROOT))
+        for package in in_tree()
+        for path in folder_of(package).iterdir()
+        if path.suffix in DATA
     }
     code = {str(path.relative_to(ROOT)) for path in package_modules()}
     assert names == {f"loopwright/{name}" for name in {"py.typed", *code, *data}}
@@ -214,7 +218,7 @@ def copy_package(target: Path) -> None:
         folder = target / folder_of(package).relative_to(ROOT)
         folder.mkdir(parents=True)
         for path in folder_of(package).iterdir():
-            if path.suffix in {".py", ".lark"} or path.name == "py.typed":
+            if path.suffix in {".py", *DATA} or path.name == "py.typed":
                 shutil.copy2(path, folder)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy2(ROOT / name, target)
@@ -327,6 +331,43 @@ def test_types(as_installed: Path) -> None:
         ),
         strip=f"{as_installed}/",
     )
+
+
+PROGRAM = """
+from loopwright import Schedule
+from loopwright.schedule import LoopRV, SBlockRV
+
+def tile(sch: Schedule) -> LoopRV:
+    block: SBlockRV = sch.get_sblock("C")
+    i, j, k = sch.get_loops(block)
+    outer, inner = sch.split(i, factors=[None, 4])
+    sch.reorder(outer, j, inner)
+    sch.compute_at("B", outer, preserve_unit_loops=True)
+    return sch.fuse(outer, j)
+"""
+WRONG = {
+    "sch.splitt(sch.get_loops('C')[0], [2])": "has no attribute",
+    "sch.split(sch.get_loops('C')[0], factor=[2])": "Unexpected keyword argument",
+    "sch.parallel('C')": "incompatible type",
+    "sch.parallel(sch.get_sblock('C'))": "incompatible type",
+    "sch.fuse(*sch.get_loops('C')).target.nothing": "has no attribute",
+    "sch.bind(sch.get_loops('C')[0])": "Missing positional argument",
+}
+
+
+@pytest.mark.slow
+def test_type_checkers_know_the_methods_of_schedules(as_installed: Path, tmp_path: Path) -> None:
+    """A program is accepted; of lines that are wrong each is an error of its own."""
+    program = tmp_path / "program.py"
+    lines = [*PROGRAM.splitlines(), "", "def wrong(sch: Schedule) -> None:", *[f"    {x}" for x in WRONG]]
+    program.write_text("\n".join(lines) + "\n")
+    command = (sys.executable, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"), str(program))
+    result = run(*command, cwd=as_installed, MYPYPATH=str(as_installed))
+    found = {int(m[1]): m[2] for m in re.finditer(r"^.*program\.py:(\d+): error: (.*)$", result.stdout, re.M)}
+    first = len(lines) - len(WRONG) + 1
+    assert list(found) == [first + k for k in range(len(WRONG))], result.stdout
+    for message, wanted in zip(found.values(), WRONG.values(), strict=True):
+        assert wanted in message
 
 
 # Documents and words

@@ -7,10 +7,11 @@ from .context import (
     CheckWellFormed,
     Instrument,
     PassContext,
+    PassEvent,
     PassTiming,
     PrintAfter,
 )
-from .lower import CPU_PIPELINE, lower
+from .lower import CPU_PIPELINE, Pipeline, lower
 from .registry import Pass, get_pass, list_passes, prim_func_pass, register_pass, sequential
 
 __all__ = [
@@ -20,7 +21,9 @@ __all__ = [
     "Instrument",
     "Pass",
     "PassContext",
+    "PassEvent",
     "PassTiming",
+    "Pipeline",
     "PrintAfter",
     "get_pass",
     "list_passes",

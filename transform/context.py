@@ -6,22 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from ..errors import Diagnostic, PassError, suggest
 from ..ir import IRModule
+from .settings import CONFIG, check_value
 
 if TYPE_CHECKING:
     from .registry import Pass
-
-CONFIG: dict[str, tuple[type | tuple[type, ...], Any, str]] = {
-    "tirx.disable_vectorize": (bool, False, "vectorized loops run serially"),
-    "tirx.disable_assert": (bool, False, "assertions are dropped"),
-    "tirx.UnrollLoop": (Mapping, {}, "auto_max_step, auto_max_extent, explicit_unroll, max_nodes"),
-    "tirx.vectorize_max_lanes": (int, 64, "longer vectorized loops are split"),
-    "tirx.noalias": (bool, True, "functions may assume that their buffers do not overlap after the check"),
-}
-"""Every setting: type, default, meaning."""
 
 
 class Instrument:
@@ -75,13 +68,18 @@ class PassContext:
     @staticmethod
     def list_configs() -> dict[str, str]:
         """Every setting with its meaning."""
-        return {key: text for key, (_, _, text) in CONFIG.items()}
+        return {key: setting.meaning for key, setting in CONFIG.items()}
 
     def get(self, key: str) -> Any:
         """The value of a setting, its default where it is not set."""
         if key not in CONFIG:
             raise _unknown_setting(key)
-        return self.config.get(key, CONFIG[key][1])
+        return self.config.get(key, CONFIG[key].default)
+
+    def option(self, key: str, name: str) -> Any:
+        """The value of one option of a setting that has several, its default where it is not set."""
+        given = self.get(key)
+        return given.get(name, CONFIG[key].options[name])
 
     def enabled(self, one: Pass, mod: IRModule) -> bool:
         """Whether the pass runs here."""
@@ -116,27 +114,45 @@ def _unknown_setting(key: str) -> PassError:
 def _check_setting(key: str, value: Any) -> None:
     if key not in CONFIG:
         raise _unknown_setting(key)
-    kind = CONFIG[key][0]
-    if not isinstance(value, kind):
-        wanted = getattr(kind, "__name__", str(kind))
-        raise PassError(Diagnostic("setting-type", f"the setting `{key}` needs a {wanted}, not {value!r}"))
+    check_value(key, value)
 
 
 _DEFAULT = PassContext()
 
 
+@dataclass(frozen=True, slots=True)
+class PassEvent:
+    """One run of a pass: when it began on the clock `time.perf_counter` and how many seconds it took.
+
+    `depth` counts the passes that it ran within; `changed` tells whether it gave another module.
+    """
+
+    name: str
+    start: float
+    seconds: float
+    depth: int
+    changed: bool
+
+
 class PassTiming(Instrument):
-    """Records how long each pass took; `render()` gives a table."""
+    """Records each run of a pass, in the order of their ends; `render()` gives a table."""
 
     def __init__(self) -> None:
-        self.times: list[tuple[str, float]] = []
-        self._started: list[float] = []
+        self.events: list[PassEvent] = []
+        self._running: list[tuple[IRModule, float]] = []
 
     def run_before_pass(self, mod: IRModule, one: Pass) -> None:
-        self._started.append(time.perf_counter())
+        self._running.append((mod, time.perf_counter()))
 
     def run_after_pass(self, mod: IRModule, one: Pass) -> None:
-        self.times.append((one.name, time.perf_counter() - self._started.pop()))
+        end = time.perf_counter()
+        before, start = self._running.pop()
+        self.events.append(PassEvent(one.name, start, end - start, len(self._running), mod is not before))
+
+    @property
+    def times(self) -> list[tuple[str, float]]:
+        """Name and seconds of each run."""
+        return [(e.name, e.seconds) for e in self.events]
 
     def render(self) -> str:
         """One line a pass: milliseconds and name."""

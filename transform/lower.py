@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from ..ir import BufferType, Expr, IRModule, PrimFunc, PrimType, Var
@@ -9,6 +10,7 @@ from ..ir.visitor import walk
 from ..node import runs_deep
 from . import s_tir, tirx  # noqa: F401  the passes register themselves on import
 from .common import refuse
+from .context import PassContext
 from .registry import Pass, get_pass
 
 CPU_PIPELINE: Final[tuple[Pass, ...]] = (
@@ -18,27 +20,37 @@ CPU_PIPELINE: Final[tuple[Pass, ...]] = (
     get_pass("s_tir.ConvertBlocksToOpaque"),
     get_pass("s_tir.CompactBufferAllocation"),
     get_pass("s_tir.LowerMatchBuffer"),
+    get_pass("s_tir.TightenLoops"),
+    get_pass("s_tir.InjectSoftwarePipeline"),
     get_pass("s_tir.LowerOpaqueBlock"),
+    get_pass("s_tir.InjectVirtualThread"),
     get_pass("tirx.LowerVirtualThread"),
+    get_pass("s_tir.LoopPartition"),
     get_pass("tirx.RemoveHints"),
     get_pass("tirx.StmtSimplify"),
     get_pass("tirx.FlattenBuffer"),
+    get_pass("s_tir.HoistIfThenElse"),
     get_pass("tirx.VectorizeLoop"),
     get_pass("tirx.HoistLoopStart"),
     get_pass("tirx.UnrollLoop"),
     get_pass("tirx.StmtSimplify"),
+    get_pass("tirx.StorageRewrite", min_bytes=1024),
     get_pass("tirx.RemoveNoOp"),
 )
 """What turns a program into loops for the back ends `llvm` and `python`, in order."""
 
+Pipeline = Sequence[Callable[[IRModule], IRModule]]
+"""Passes, or other functions on modules, to run in order."""
+
 
 @runs_deep
-def lower(mod: IRModule | PrimFunc, target: Any = None) -> IRModule:
-    """The module in lowered form for the target (default: the CPU).
+def lower(mod: IRModule | PrimFunc, target: Any = None, pipeline: Pipeline | None = None) -> IRModule:
+    """The module in lowered form for the target (default: the CPU), made by the passes of a pipeline.
 
     Afterwards there are no blocks; every access has one index, scalar or vector; loops are serial
     or parallel; parameters keep their types, and where they are accessed the body starts with flat
-    aliases of them; sizes are free variables that the parameters' types define.
+    aliases of them; sizes are free variables that the parameters' types define.  With a `pipeline` instead
+    of `CPU_PIPELINE` this is so where its passes see to it.
     Raises PassError where the program cannot be brought into that form.
     """
     if isinstance(mod, PrimFunc):
@@ -46,8 +58,15 @@ def lower(mod: IRModule | PrimFunc, target: Any = None) -> IRModule:
     for func in mod.functions.values():
         if isinstance(func, PrimFunc):
             check_sizes(func)
-    for one in CPU_PIPELINE:
+    context = PassContext.current()
+    if context.get("tirx.disable_assert"):
+        mod = get_pass("tirx.SkipAssert")(mod)
+    for one in CPU_PIPELINE if pipeline is None else pipeline:
+        if getattr(one, "name", "") == "tirx.FlattenBuffer" and context.get("tirx.instrument_bound_checkers"):
+            mod = get_pass("s_tir.InstrumentBoundCheckers")(mod)
         mod = one(mod)
+    if context.get("tirx.instrument_lwp"):
+        mod = get_pass("s_tir.InstrumentProfileIntrinsics")(mod)
     return mod
 
 

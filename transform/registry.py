@@ -87,9 +87,14 @@ def prim_func_pass(name: str, *aliases: str) -> Callable[[Callable[..., PrimFunc
 
 def get_pass(name: str, **options: Any) -> Pass:
     """The pass of this name, with options set. Raises PassError with near names when there is none."""
-    _load()
+    _load(name)
     found = _PASSES.get(_ALIASES.get(name, name))
     if found is None:
+        from .s_tir import FOR_DEVICES
+
+        if name.removeprefix("s_tir.") in FOR_DEVICES:
+            text = f"the pass `{name}` is not there yet: it comes with the targets that need it"
+            raise PassError(Diagnostic("unknown-pass", text))
         known = [*_PASSES, *_ALIASES]
         raise PassError(Diagnostic("unknown-pass", f"there is no pass `{name}`", help=suggest(name, known)))
     return found.with_options(**options) if options else found
@@ -124,5 +129,15 @@ def example_of(one: Pass) -> tuple[str, str] | None:
     return inspect.cleandoc(before), inspect.cleandoc(after)
 
 
-def _load() -> None:
+def options_of_example(one: Pass) -> str:
+    """The options that the example in a pass's docstring is run with, as Python's keyword arguments."""
+    text = inspect.cleandoc(one.__doc__ or "").partition("before:")[0]
+    return text.partition("with: ")[2].partition("\n")[0]
+
+
+def _load(name: str = "") -> None:
+    """Load the passes that lowering needs; all of them unless they hold the one of this name."""
     from . import s_tir, tirx  # noqa: F401  the passes register themselves on import
+
+    if name not in _PASSES and name not in _ALIASES:
+        tirx.load_all()

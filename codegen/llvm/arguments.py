@@ -149,6 +149,7 @@ class _Call:
         self.used: dict[int, Any] = {}
         self.packed: dict[Var, bytes] = {}
         self.alive: list[Any] = []
+        self.unpacked: dict[int, tuple[Any, Any]] = {}
         for k, (p, value) in enumerate(zip(self.sig.params, values)):
             self.take(k, p, value)
         self.compare_later()
@@ -266,12 +267,29 @@ class _Call:
             raise self.device_error(k, f"`{place}`")
         try:
             tensor = from_dlpack(value.detach() if getattr(value, "requires_grad", False) else value)
-            array = tensor.numpy()
+            array = self.elements(k, tensor)
         except Exception as err:
             text = f"cannot be used through DLPack: {err}"
             raise ArgumentTypeError(self.problem(k, "argument-type", text)) from err
         self.alive += [tensor, value]
         remember(self.entry.library, type(value))
+        return array
+
+    def elements(self, k: int, tensor: Any) -> Any:
+        """The elements as an array: the tensor's own memory, or a copy where it packs them into bytes.
+
+        A tensor that is given twice has one copy.
+        """
+        if tensor.dtype.bits not in (1, 2, 4):
+            return tensor.numpy()
+        place = (tensor.data_ptr(), tensor.shape, tensor.dtype)
+        for other, array in self.unpacked.values():
+            if (other.data_ptr(), other.shape, other.dtype) == place:
+                self.unpacked[k] = tensor, array
+                return array
+        array = tensor.numpy()
+        array.flags.writeable = not tensor.readonly
+        self.unpacked[k] = tensor, array
         return array
 
     def device_error(self, k: int, where: str) -> ArgumentValueError:
@@ -307,7 +325,7 @@ class _Call:
         self.given[k] = a
 
     def strides(self, k: int, ty: BufferType, a: Any) -> None:
-        size = ty.dtype.itemsize
+        size = ty.dtype.numpy().itemsize * ty.dtype.lanes
         for d, (step, value) in enumerate(zip(ty.strides, a.strides)):
             if value % size:
                 text = f"has strides[{d}] of {value} bytes, no multiple of the element's {size}"
@@ -414,6 +432,9 @@ class _Call:
                 and (k in self.entry.written or k in self.entry.conflicts)
             ):
                 given[...] = used
+        for k, (tensor, array) in self.unpacked.items():
+            if k in self.entry.written or k in self.entry.conflicts:
+                tensor.copyfrom(array)
         if status:
             raise library.error(report[0], report[1], report[2])
         return self.results(slots)
@@ -422,7 +443,7 @@ class _Call:
         """The address that stands for element 0 of the buffer's offset."""
         address = int(self.used[k].__array_interface__["data"][0])
         offset = 0 if ty.elem_offset is None else evaluate(ty.elem_offset, self.known) or 0
-        return (address - offset * ty.dtype.itemsize) % (1 << 64)
+        return (address - offset * ty.dtype.numpy().itemsize * ty.dtype.lanes) % (1 << 64)
 
     def results(self, slots: bytearray) -> Any:
         first = len(self.sig.params) + len(self.sig.symbols)

@@ -11,14 +11,14 @@ from ...dtype import DType
 from ...ir import Broadcast, Expr, IntImm
 from . import small_floats
 from .core import Emitter
-from .types import float_text, is_small_float, splat, value_type, vector
+from .types import float_text, is_small_float, memory_type, splat, value_type, vector
 
 Division = Literal["div", "mod", "floordiv", "floormod"]
 
 
 def int_text(dtype: DType, value: int) -> str:
     """The constant in every lane of an integer type."""
-    return splat(f"i{dtype.bits}", str(value), dtype.lanes)
+    return splat(f"i{dtype.bits}", str(value), dtype)
 
 
 def constant(e: Expr) -> int | None:
@@ -45,7 +45,7 @@ def divide(m: Emitter, kind: Division, dtype: DType, a: str, b: str, divisor: in
     rest = code.op(f"srem {t} {a}, {b}")
     if kind == "mod":
         return rest
-    flag = vector("i1", dtype.lanes)
+    flag = vector("i1", dtype)
     zero = int_text(dtype, 0)
     if divisor is not None and divisor > 0:
         wrong = code.op(f"icmp slt {t} {rest}, {zero}")
@@ -67,7 +67,7 @@ def _check_division(m: Emitter, dtype: DType, a: str, b: str, divisor: int | Non
         bad = m.any_lane(zero, dtype.lanes)
         m.require(code.op(f"xor i1 {bad}, true"), m.site("division"))
     if dtype.is_int and (divisor is None or divisor == -1):
-        flag = vector("i1", dtype.lanes)
+        flag = vector("i1", dtype)
         smallest = code.op(f"icmp eq {t} {a}, {int_text(dtype, -(1 << (dtype.bits - 1)))}")
         minus = code.op(f"icmp eq {t} {b}, {int_text(dtype, -1)}")
         bad = m.any_lane(code.op(f"and {flag} {smallest}, {minus}"), dtype.lanes)
@@ -83,7 +83,7 @@ def float_divide(m: Emitter, kind: Division, dtype: DType, a: str, b: str) -> st
     rest = code.op(f"frem {t} {a}, {b}")
     if kind == "mod":
         return m.rounded(dtype, rest)
-    flag = vector("i1", dtype.lanes)
+    flag = vector("i1", dtype)
     zero = splat(
         "double" if t.endswith("double>") or t == "double" else "float", "0x0000000000000000", dtype.lanes
     )
@@ -129,7 +129,7 @@ def suffix(dtype: DType) -> str:
     element = {"float": "f32", "double": "f64", "ptr": "p0"}.get(value_type(dtype.element)) or value_type(
         dtype.element
     )
-    return element if dtype.lanes == 1 else f"v{dtype.lanes}{element}"
+    return f"{'nx' if dtype.scalable else ''}v{dtype.lanes}{element}" if dtype.is_vector else element
 
 
 def intrinsic(m: Emitter, name: str, dtype: DType, count: int) -> str:
@@ -145,7 +145,7 @@ def shift(m: Emitter, left: bool, dtype: DType, a: str, b: str, amount: int | No
     name = "shl" if left else ("ashr" if dtype.is_int else "lshr")
     if amount is not None and 0 <= amount < dtype.bits:
         return code.op(f"{name} {t} {a}, {b}")
-    flag = vector("i1", dtype.lanes)
+    flag = vector("i1", dtype)
     inside = code.op(f"icmp ult {t} {b}, {int_text(dtype, dtype.bits)}")
     if name == "ashr":
         b = code.op(f"select {flag} {inside}, {t} {b}, {t} {int_text(dtype, dtype.bits - 1)}")
@@ -164,7 +164,7 @@ def cast(m: Emitter, source: DType, target: DType, value: str) -> str:
         return _cast_pointer(m, source, target, value)
     if target.is_bool:
         if source.is_float:
-            zero = splat(value_type(source.element), "0x0000000000000000", source.lanes)
+            zero = splat(value_type(source.element), "0x0000000000000000", source)
             return code.op(f"fcmp une {s} {value}, {zero}")
         return code.op(f"icmp ne {s} {value}, {int_text(source, 0)}")
     if source.is_integral:
@@ -215,20 +215,23 @@ def reinterpret(m: Emitter, source: DType, target: DType, value: str) -> str:
     code = m.code
     if source.is_handle or target.is_handle:
         return _cast_pointer(m, source, target, value)
-    raw = m.to_memory(source, value)
-    old = _bits_type(m, source)
-    new = _bits_type(m, target)
+    raw = m.to_memory(source, value) if source.is_bool else m.to_bits(source, value)
+    old, new = _bits_type(source), _bits_type(target)
+    if is_small_float(source) and source.bits < 8:
+        raw = code.op(f"trunc {memory_type(source)} {raw} to {old}")
     if old != new:
         raw = code.op(f"bitcast {old} {raw} to {new}")
-    return m.from_memory(target, raw)
+    if is_small_float(target) and target.bits < 8:
+        raw = code.op(f"zext {new} {raw} to {memory_type(target)}")
+    return m.from_memory(target, raw) if target.is_bool else m.from_bits(target, raw)
 
 
-def _bits_type(m: Emitter, dtype: DType) -> str:
-    if dtype.is_bool:
-        return vector("i8", dtype.lanes)
-    return vector(f"i{dtype.bits}", dtype.lanes) if is_small_float(dtype) else value_type(dtype)
+def _bits_type(dtype: DType) -> str:
+    if dtype.is_bool or is_small_float(dtype):
+        return vector(f"i{dtype.bits}", dtype.lanes)
+    return value_type(dtype)
 
 
 def float_constant(dtype: DType, value: float) -> str:
     """The constant in every lane of a float type."""
-    return splat(value_type(dtype.element), float_text(value, dtype), dtype.lanes)
+    return splat(value_type(dtype.element), float_text(value, dtype), dtype)

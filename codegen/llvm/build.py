@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CodegenError, Diagnostic, InternalError
 from ...ir import IRModule, PrimFunc
 from . import cache, jit, layout
 from .arguments import Entry
+from .guard import check_compiles
 from .library import Library, make_callable
 from .machine import Machine
 from .signature import exported, signature
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Compiled:
     """All functions of a module for this process; the variant for overlapping arguments is made on demand.
 
-    `lower` gives the lowered module; it is asked only where the disk cache has no entry.
+    `lower` gives the lowered module; it is asked only where the disk cache has no entry.  `threads`
+    bounds those of its parallel loops; 0: as many as the process uses.
     """
 
     def __init__(
@@ -32,15 +33,17 @@ class Compiled:
         digest: str | None,
         checked: bool,
         machine: Machine | None = None,
+        threads: int = 0,
     ) -> None:
         self._lower = lower
         self._digest = digest
         self._checked = checked
+        self._threads = threads
         self._lock = threading.Lock()
         self._overlapping: Library | None = None
         self._lowered: IRModule | None = None
         self.machine = machine or jit.host()
-        self.library = Library(*self._object(False), spans=self.spans)
+        self.library = Library(*self._object(False), spans=self.spans, threads=threads)
         self.functions: dict[str, Callable[..., Any]] = {}
         fast = layout.fast_calls_possible()
         for name, func in exported(mod).items():
@@ -77,26 +80,11 @@ class Compiled:
             if found is not None:
                 return found
         emitted = self._emit(overlapping)
-        image = self._compile(emitted)
+        check_compiles(emitted.text, emitted.outside, self.machine)
+        image = jit.compile_object(emitted.text, self.machine)
         if name is not None:
             cache.store(name, image, emitted.meta)
         return image, emitted.meta
-
-    def _compile(self, emitted: Emitted) -> bytes:
-        if not emitted.outside:
-            return jit.compile_object(emitted.text, self.machine)
-        # Intrinsics that the program names itself may be wrong, or unknown to this machine.
-        names = ", ".join([f"`{n}`" for n in sorted(emitted.outside)])
-        try:
-            unknown = jit.unknown_intrinsics(emitted.text, sorted(emitted.outside))
-            if unknown:
-                raise CodegenError(Diagnostic("llvm-intrinsic", f"LLVM has no intrinsic `{unknown[0]}`"))
-            if jit.survives(emitted.text, self.machine):
-                return jit.compile_object(emitted.text, self.machine)
-            reason = "it cannot be made into code for this machine"
-        except InternalError as err:
-            reason = err.diagnostics[0].message
-        raise CodegenError(Diagnostic("llvm-intrinsic", f"LLVM refuses a call of {names}: {reason}"))
 
     def _emit(self, overlapping: bool) -> Emitted:
         from .emit import emit_module  # not loaded where the cache has the code
@@ -140,24 +128,30 @@ class Compiled:
 
 
 _KEPT = 256
-_compiled: OrderedDict[tuple[str, str, bool], Compiled] = OrderedDict()
+_compiled: OrderedDict[tuple[str, str, bool, int], Compiled] = OrderedDict()
 _lock = threading.RLock()
 
 
 def compile_module(
     mod: IRModule,
     lower: Callable[[], IRModule],
-    digest: str,
+    digest: str | None,
     place: str,
     checked: bool,
     machine: Machine | None = None,
+    threads: int = 0,
 ) -> Compiled:
-    """The compiled module; the same one again for an equal digest and place. Several threads compile once."""
-    key = (digest, place, checked)
+    """The compiled module; the same one again for an equal digest and place. Several threads compile once.
+
+    Without a digest it is made anew and not kept.
+    """
+    if digest is None:
+        return Compiled(mod, lower, None, checked, machine, threads)
+    key = (digest, place, checked, threads)
     with _lock:
         found = _compiled.get(key)
         if found is None:
-            found = _compiled[key] = Compiled(mod, lower, digest, checked, machine)
+            found = _compiled[key] = Compiled(mod, lower, digest, checked, machine, threads)
             while len(_compiled) > _KEPT:
                 _compiled.popitem(last=False)
         else:

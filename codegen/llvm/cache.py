@@ -53,11 +53,10 @@ def sources_digest() -> str:
     """
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     files: list[tuple[str, bytes]] = []
-    for room in ("codegen", "transform", "ir", "schedule"):
+    for room in ("codegen", "transform", "ir", "schedule", "target"):
         _list_sources(os.path.join(root, room), files)
-    for name in ("dtype.py", "target.py"):
-        path = os.path.join(root, name)
-        files.append((path, _state(path, functools.partial(os.stat, path))))
+    path = os.path.join(root, "dtype.py")
+    files.append((path, _state(path, functools.partial(os.stat, path))))
     state = hashlib.blake2b(b"\0".join([s for _, s in files]), digest_size=20).hexdigest()
     known = load(f"sources-{state}")
     if known is not None and isinstance(known[1].get("digest"), str):

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...errors import CodegenError, Diagnostic, Span
-from ...ir import BufferType, IRModule, PointerType, PrimFunc
+from ...ir import BufferType, IRModule, PointerType, PrimFunc, StringImm
 from ...node import runs_deep
-from . import rules_math, rules_memory, rules_outside  # noqa: F401  they fill the table of rules
+from . import rules_atomic, rules_cells, rules_math, rules_memory, rules_outside  # noqa: F401  they fill the table
 from .core import Context
 from .facts import Facts, module_facts
 from .machine import Machine
@@ -52,19 +52,26 @@ def may_conflict(sig: Signature, facts: Facts, func: PrimFunc) -> tuple[bool, bo
 
 @runs_deep
 def emit_module(
-    mod: IRModule, machine: Machine, *, checked: bool = False, overlapping: bool = False
+    mod: IRModule,
+    machine: Machine,
+    *,
+    checked: bool = False,
+    overlapping: bool = False,
+    standalone: bool = False,
 ) -> Emitted:
     """The assembly of a lowered module; `overlapping` makes the variant for overlapping arguments.
 
+    `standalone` code is for other processes and languages: its entries are those of `export_entry.py`.
+
     Raises CodegenError naming the function and what it cannot express.
     """
-    from .wrapper import emit_wrapper
-
     funcs = {g.name: f for g, f in mod.functions.items() if isinstance(f, PrimFunc)}
-    unit = Unit()
+    unit = Unit(standalone)
     facts = module_facts(mod)
     signatures = {name: signature(name, f) for name, f in funcs.items()}
-    context = Context(unit, machine, funcs, signatures, facts, checked)
+    # Iterations were found independent for buffers that share no memory.
+    parallel = not overlapping and (machine.pools or not standalone)
+    context = Context(unit, machine, funcs, signatures, facts, checked, parallel, standalone)
     public = exported(mod)
     if not public:
         raise CodegenError(
@@ -76,7 +83,8 @@ def emit_module(
         )
     inside = _called_inside(facts, public)
     table: dict[str, Any] = {}
-    unit.slot("callback")
+    if not standalone:
+        unit.slot("callback")
     for name in (*public, *[n for n in funcs if n not in public]):
         func, sig = funcs[name], signatures[name]
         noalias, compare = may_conflict(sig, facts[name], func)
@@ -89,23 +97,48 @@ def emit_module(
                 Statements(context, sig).emit_function(inner_name(name, False), func.body, False)
             )
         if name in public:
-            unit.functions.append(_raw_entry(sig, not overlapping))
-            if overlapping:
-                unit.functions.append(_plain_entry(sig))
-            else:
-                unit.functions.append(emit_wrapper(context, sig, compare))
+            unit.functions += _entries(context, sig, compare, overlapping)
             table[name] = {
                 "written": sorted(facts[name].written),
                 "conflicts": sorted(facts[name].written | facts[name].escaped) if compare else [],
                 "python": facts[name].runs_python,
             }
+    if standalone:
+        from .export_entry import add_failures
+
+        add_failures(unit, overlapping)
     meta = {
         "functions": table,
         "sites": unit.sites,
         "slots": [list(s) for s in unit.slots],
         "externs": unit.externs,
+        "libraries": _libraries(mod),
     }
     return Emitted(unit.text(), meta, frozenset(unit.outside), unit.spans)
+
+
+def _entries(context: Context, sig: Signature, compare: bool, overlapping: bool) -> list[str]:
+    """What a function is called by from outside."""
+    if overlapping:
+        raw = [] if context.standalone else [_raw_entry(sig, False)]
+        return [*raw, _plain_entry(sig)]
+    if context.standalone:
+        from .export_entry import emit_entry
+
+        return [emit_entry(context, sig, compare)]
+    from .wrapper import emit_wrapper
+
+    return [_raw_entry(sig, True), emit_wrapper(context, sig, compare)]
+
+
+def _libraries(mod: IRModule) -> list[str]:
+    """The shared libraries that the attribute `link` of the module and its functions name."""
+    found: dict[str, None] = {}
+    for attrs in (mod.attrs, *[f.attrs for f in mod.functions.values() if isinstance(f, PrimFunc)]):
+        named = attrs.get("link", ())
+        for one in (named,) if isinstance(named, str | StringImm) else named:
+            found[one.value if isinstance(one, StringImm) else str(one)] = None
+    return list(found)
 
 
 def _called_inside(facts: dict[str, Facts], public: dict[str, PrimFunc]) -> set[str]:
@@ -127,8 +160,8 @@ def _raw_entry(sig: Signature, noalias: bool) -> str:
     for k, v in enumerate(inputs):
         place = "%slots" if k == 0 else code.op(f"getelementptr i64, ptr %slots, i64 {k}")
         t = inner_type(v)
-        if t == "i1":
-            value = code.op(f"icmp ne i8 {code.op(f'load i8, ptr {place}')}, 0")
+        if t in ("i1", "i2", "i4"):
+            value = code.op(f"trunc i8 {code.op(f'load i8, ptr {place}')} to {t}")
         else:
             value = code.op(f"load {t}, ptr {place}")
         args.append(f"{t} {value}")

@@ -32,7 +32,16 @@ from ...ir import (
 )
 from . import arith
 from .core import Emitter, Memory
-from .types import float_text, memory_element, memory_type, value_type, vector
+from .types import (
+    float_text,
+    memory_element,
+    memory_type,
+    pointers_suffix,
+    splat,
+    value_type,
+    vector,
+    vector_suffix,
+)
 
 COMPARE = {"EQ": ("eq", "oeq"), "NE": ("ne", "une"), "LT": ("lt", "olt"), "LE": ("le", "ole")}
 COMPARE |= {"GT": ("gt", "ogt"), "GE": ("ge", "oge")}
@@ -121,7 +130,7 @@ class Expressions(Emitter):
         a, b = self.visit(e.a), self.visit(e.b)
         t = self.type(e)
         better = self.code.op(f"{self.comparison(e.dtype, order, 'o' + order)} {t} {a}, {b}")
-        return self.code.op(f"select {vector('i1', e.dtype.lanes)} {better}, {t} {a}, {t} {b}")
+        return self.code.op(f"select {vector('i1', e.dtype)} {better}, {t} {a}, {t} {b}")
 
     def visit_LShift(self, e: BinaryOp) -> str:
         a, b = self.visit(e.a), self.visit(e.b)
@@ -157,8 +166,7 @@ class Expressions(Emitter):
         ones = "true" if bits == 1 else "-1"
         t = value_type(dtype)
         element = f"i{bits}"
-        every = ones if dtype.lanes == 1 else "<" + ", ".join([f"{element} {ones}"] * dtype.lanes) + ">"
-        return self.code.op(f"xor {t} {value}, {every}")
+        return self.code.op(f"xor {t} {value}, {splat(element, ones, dtype)}")
 
     # Comparison and logic
 
@@ -185,8 +193,7 @@ class Expressions(Emitter):
     def logical(self, e: BinaryOp, conjunction: bool) -> str:
         """Both operands where that is cheap and harmless, else the second only when it counts."""
         a = self.visit(e.a)
-        lanes = e.dtype.lanes
-        if lanes > 1:
+        if e.dtype.is_vector:
             return self.code.op(f"{'and' if conjunction else 'or'} {self.type(e)} {a}, {self.visit(e.b)}")
         if is_harmless(e.b):
             b = self.visit(e.b)
@@ -208,13 +215,12 @@ class Expressions(Emitter):
 
     def visit_Select(self, e: Select) -> str:
         c, a, b = self.visit(e.condition), self.visit(e.true_value), self.visit(e.false_value)
-        lanes = e.dtype.lanes
-        kind = vector("i1", lanes if e.condition.dtype.lanes > 1 else 1)
+        kind = vector("i1", e.condition.dtype)
         return self.code.op(f"select {kind} {c}, {self.type(e)} {a}, {self.type(e)} {b}")
 
     def lazy(self, condition: Expr, yes: Expr, no: Expr) -> str:
         """`yes` or `no`, of which only the one taken is evaluated."""
-        if condition.dtype.lanes > 1 or (is_harmless(yes) and is_harmless(no)):
+        if condition.dtype.is_vector or (is_harmless(yes) and is_harmless(no)):
             return self.visit_Select(Select(condition, yes, no))
         code = self.code
         c = self.visit(condition)
@@ -257,19 +263,34 @@ class Expressions(Emitter):
     def visit_Ramp(self, e: Ramp) -> str:
         base, stride = self.visit(e.base), self.visit(e.stride)
         element = value_type(e.base.dtype)
-        t, lanes = self.type(e), e.dtype.lanes
-        steps = "<" + ", ".join([f"{element} {k}" for k in range(lanes)]) + ">"
+        self.check_vector(e.dtype, e)
+        t = self.type(e)
         flag = " nsw" if self.indexing and e.base.dtype.is_int else ""
-        walk = self.code.op(f"mul{flag} {t} {self.spread(stride, element, lanes)}, {steps}")
-        return self.code.op(f"add{flag} {t} {self.spread(base, element, lanes)}, {walk}")
+        steps = self.steps(element, e.dtype)
+        walk = self.code.op(f"mul{flag} {t} {self.spread(stride, element, e.dtype)}, {steps}")
+        return self.code.op(f"add{flag} {t} {self.spread(base, element, e.dtype)}, {walk}")
+
+    def steps(self, element: str, dtype: DType) -> str:
+        """The numbers of the lanes: 0, 1, 2, ..."""
+        if not dtype.scalable:
+            return "<" + ", ".join([f"{element} {k}" for k in range(dtype.lanes)]) + ">"
+        t = vector(element, dtype)
+        name = self.unit.declare(f"llvm.stepvector.nxv{dtype.lanes}{element}", f"{t} ()")
+        return self.code.op(f"call {t} {name}()")
 
     def visit_Broadcast(self, e: Broadcast) -> str:
+        self.check_vector(e.dtype, e)
         value = self.visit(e.value)
-        lanes = e.dtype.lanes
         self.type(e)
-        return value if lanes == 1 else self.spread(value, value_type(e.value.dtype), lanes)
+        return self.spread(value, value_type(e.value.dtype), e.dtype) if e.dtype.is_vector else value
 
     def visit_Shuffle(self, e: Shuffle) -> str:
+        picked = [arith.constant(i) for i in e.indices]
+        if len(e.vectors) == 1 and e.vectors[0].dtype.is_vector and len(picked) > 1 and None not in picked:
+            value, t = self.visit(e.vectors[0]), self.type(e.vectors[0])
+            if all(0 <= k < e.vectors[0].dtype.lanes for k in picked):  # type: ignore[operator]
+                mask = ", ".join([f"i32 {k}" for k in picked])
+                return self.code.op(f"shufflevector {t} {value}, {t} poison, <{len(picked)} x i32> <{mask}>")
         parts = []
         for v in e.vectors:
             value, t = self.visit(v), self.type(v)
@@ -325,6 +346,12 @@ class Expressions(Emitter):
             raw = self.code.op(f"load {memory_type(dtype)}, ptr {address}, align {self.natural(dtype)}")
             return self.from_memory(dtype, raw)
         cell = memory_element(dtype)
+        if self.scattered(mem, index):
+            t, ptrs, every = memory_type(dtype), vector("ptr", dtype), self.every_lane(dtype)
+            name = f"llvm.masked.gather.{vector_suffix(dtype)}.{pointers_suffix(dtype)}"
+            name = self.unit.declare(name, f"{t} ({ptrs}, i32, {vector('i1', dtype)}, {t})")
+            place = f"{ptrs} {self.addresses(mem, index)}, i32 {self.natural(dtype)}"
+            return self.from_memory(dtype, self.code.op(f"call {t} {name}({place}, {every}, {t} poison)"))
         lanes = []
         for position in self.lane_positions(mem, index):
             place = self.address(mem, position)
@@ -343,6 +370,23 @@ class Expressions(Emitter):
         position = self.index(first)
         self.check_bounds(mem, position, count)
         return self.address(mem, self.scaled(position, mem.ty.dtype.lanes))
+
+    def scattered(self, mem: Memory, index: Expr) -> bool:
+        """Whether an access is best left to the machine's gather or scatter."""
+        if index.dtype.scalable:
+            return True
+        wide = memory_element(mem.ty.dtype) in ("float", "double", "i32", "i64")
+        return wide and mem.ty.dtype.lanes == 1 and not self.context.checked and as_ramp(index) is None
+
+    def every_lane(self, dtype: DType) -> str:
+        """The mask that lets all lanes through, with its type."""
+        return f"{vector('i1', dtype)} {splat('i1', 'true', dtype)}"
+
+    def addresses(self, mem: Memory, index: Expr) -> str:
+        """The addresses of the cells at a vector of indices."""
+        value, kind = self.index(index), vector("i64", index.dtype)
+        cell = memory_element(mem.ty.dtype)
+        return self.code.op(f"getelementptr inbounds {cell}, ptr {mem.pointer}, {kind} {value}")
 
     def scaled(self, position: str, lanes: int) -> str:
         """An index of elements as an index of lanes."""

@@ -1,7 +1,7 @@
 """What must be known of the functions of a module before they are emitted.
 
 For each function: which buffer parameters it may write, which it hands to code that is not
-ours, whether it runs Python, and which functions of the module it calls.
+ours, whether it runs Python or C code, and which functions of the module it calls.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ...ir import (
     Call,
     DeclBuffer,
     Expr,
+    For,
+    ForKind,
     GlobalVar,
     IntImm,
     IRModule,
@@ -25,6 +27,7 @@ from ...ir import (
     PointerType,
     PrimFunc,
     Var,
+    While,
 )
 from ...node import Node
 from .signature import variables
@@ -42,6 +45,8 @@ POINTER_MAKERS = frozenset(
     }
 )
 CALLBACKS = frozenset({"tirx.tvm_call_packed", "tirx.tvm_call_cpacked", "tirx.print", "tirx.print_buffer"})
+ATOMIC = frozenset({"tirx.atomic_add", "tirx.cuda.atomic_add", "tirx.cuda.atomic_cas"})
+OUTSIDE = frozenset({"tirx.call_extern", "tirx.call_pure_extern"})
 
 
 @dataclass
@@ -52,8 +57,10 @@ class Facts:
     escaped: set[int] = field(default_factory=set)
     callees: list[tuple[str, list[set[int]]]] = field(default_factory=list)
     runs_python: bool = False
+    runs_c: bool = False
     recursive: bool = False
     loops: bool = False
+    parallel: bool = False
 
 
 def module_facts(mod: IRModule) -> dict[str, Facts]:
@@ -72,8 +79,10 @@ def module_facts(mod: IRModule) -> dict[str, Facts]:
                     if new:
                         mine |= new
                         changed = True
-                if callee.runs_python and not facts.runs_python:
-                    facts.runs_python = changed = True
+                for trait in ("runs_python", "runs_c", "parallel"):
+                    if getattr(callee, trait) and not getattr(facts, trait):
+                        setattr(facts, trait, True)
+                        changed = True
     for name, facts in table.items():
         facts.recursive = _reaches(table, name)
     return table
@@ -140,7 +149,10 @@ class _Scan:
                 self.facts.callees.append(
                     (name, [self.roots_of(a) if _pointer(a) else set() for a in node.args])
                 )
-            case _ if type(node).__name__ in ("For", "While"):
+            case For(kind=kind):
+                self.facts.loops = True
+                self.facts.parallel |= kind is ForKind.PARALLEL
+            case While():
                 self.facts.loops = True
 
     def call(self, name: str, node: Call) -> None:
@@ -151,12 +163,16 @@ class _Scan:
             if not isinstance(mask, IntImm) or mask.value & 2:
                 self.facts.written |= self.roots_of(node.args[1])
             self.facts.escaped |= self.roots_of(node.args[1])
+        elif name in ATOMIC:
+            self.facts.written |= self.roots_of(node.args[0])
         elif name not in POINTER_MAKERS:
             for arg in node.args:
                 if _pointer(arg):
                     self.facts.escaped |= self.roots_of(arg)
         if name in CALLBACKS:
             self.facts.runs_python = True
+        if name in OUTSIDE:
+            self.facts.runs_c = True
 
 
 def _pointer(e: Expr) -> bool:

@@ -6,12 +6,14 @@ import ctypes
 import functools
 import itertools
 import os
+import subprocess
+import sys
 import threading
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from ...errors import CodegenError, Diagnostic, InternalError
+from ...errors import CodegenError, Diagnostic, InternalError, TargetError
 from .machine import Machine
 
 _lock = threading.RLock()
@@ -52,20 +54,65 @@ def versions() -> str:
     return f"llvm {binding().llvm_version_info} llvmlite {llvmlite.__version__}"
 
 
-def target_machine(machine: Machine) -> Any:
-    """A fresh LLVM target machine; llvmlite's are not for several threads."""
+@functools.cache
+def _all_targets() -> None:
+    binding().initialize_all_targets()
+    binding().initialize_all_asmprinters()
+
+
+@functools.cache
+def known_names(triple: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The processors and the features that LLVM knows of a triple.
+
+    Raises TargetError where it does not know the triple. LLVM tells them only on the error output, so
+    another process asks.
+    """
+    ask = "import sys, llvmlite.binding as b; b.initialize_all_targets(); b.initialize_all_asmprinters(); "
+    ask += "b.Target.from_triple(sys.argv[1]).create_target_machine(cpu='help')"
+    found = subprocess.run([sys.executable, "-c", ask, triple], capture_output=True, text=True, check=False)
+    if found.returncode:
+        raise TargetError(Diagnostic("unknown-processor", f"LLVM does not know the triple `{triple}`"))
+    names: tuple[set[str], set[str]] = (set(), set())
+    section = 0
+    for line in found.stderr.splitlines():
+        section = 1 if line.startswith("Available features") else section
+        if line.startswith("  ") and " - " in line:
+            names[section].add(line.split()[0])
+    return frozenset(names[0]), frozenset(names[1])
+
+
+def target_machine(machine: Machine, shared: bool = False) -> Any:
+    """A fresh LLVM target machine; llvmlite's are not for several threads.
+
+    Its code is for this process, or `shared`, for a linker to place.
+    """
     llvm = binding()
+    if machine.foreign:
+        _all_targets()
     target = llvm.Target.from_triple(machine.triple)
     return target.create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=3, reloc="pic", codemodel="default", jit=True
+        cpu=machine.cpu,
+        features=machine.features,
+        opt=3,
+        reloc="pic",
+        codemodel="default",
+        jit=not shared,
+        abiname=machine.abi,
     )
 
 
-def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
+def _optimised(text: str, machine: Machine, *more: str, shared: bool = False) -> tuple[Any, Any]:
+    """The optimised module, into which the texts of further modules are linked, and its target machine."""
     llvm = binding()
-    tm = target_machine(machine)
+    tm = target_machine(machine, shared)
+    head = f'target triple = "{machine.triple}"\ntarget datalayout = "{tm.target_data}"\n'
     try:
-        module = llvm.parse_assembly(f'target triple = "{machine.triple}"\n{text}', llvm.create_context())
+        context = llvm.create_context()
+        module = llvm.parse_assembly(head + text, context)
+        for other in more:
+            module.link_in(llvm.parse_assembly(head + other, context))
+        if shared:
+            _hide(module)
         module.verify()
     except RuntimeError as err:
         raise InternalError(Diagnostic("internal", f"LLVM refuses the emitted code: {err}")) from err
@@ -80,10 +127,17 @@ def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
     return module, tm
 
 
-def compile_object(text: str, machine: Machine) -> bytes:
-    """Optimised object code of a module in LLVM assembly."""
+def _hide(module: Any) -> None:
+    """Keep our own names to the module; other libraries have the same."""
+    for value in (*module.functions, *module.global_variables):
+        if value.name.startswith("lw.") and not value.is_declaration:
+            value.linkage = "internal"
+
+
+def compile_object(text: str, machine: Machine, *more: str, shared: bool = False) -> bytes:
+    """Optimised object code of a module in LLVM assembly, linked with further ones."""
     with _lock:
-        module, tm = _optimised(text, machine)
+        module, tm = _optimised(text, machine, *more, shared=shared)
         return bytes(tm.emit_object(module))
 
 
@@ -124,10 +178,10 @@ def survives(text: str, machine: Machine) -> bool:
         return os.waitpid(child, 0)[1] == 0
 
 
-def assembly(text: str, machine: Machine) -> str:
+def assembly(text: str, machine: Machine, *more: str, shared: bool = False) -> str:
     """The same as assembly of the target."""
     with _lock:
-        module, tm = _optimised(text, machine)
+        module, tm = _optimised(text, machine, *more, shared=shared)
         return str(tm.emit_assembly(module))
 
 
@@ -162,14 +216,19 @@ class Loaded:
         ctypes.c_uint64.from_address(place).value = value
 
 
-def check_symbols(externs: Mapping[str, str]) -> None:
-    """Raise CodegenError for the first external symbol (with a function that calls it) that is not here."""
-    for name, function in externs.items():
-        if binding().address_of_symbol(name) is None:
-            raise CodegenError(
-                Diagnostic(
-                    "unknown-symbol",
-                    f"`{function}` calls the external function `{name}`, which this process does not have",
-                    help=("load its library first, with ctypes.CDLL(..., mode=ctypes.RTLD_GLOBAL)",),
-                )
-            )
+def load_libraries(names: Iterable[str]) -> None:
+    """Load shared libraries whose functions kernels call. Raises CodegenError for one that cannot be."""
+    for name in names:
+        try:
+            ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+        except OSError as err:
+            message = f"the shared library `{name}` cannot be loaded: {err}"
+            raise CodegenError(Diagnostic("unknown-library", message)) from err
+
+
+def missing_symbol(names: Iterable[str]) -> str | None:
+    """The first of these symbols that the process does not have."""
+    names = list(names)
+    if names:
+        _engine()  # LLVM looks through the process only from then on
+    return next((name for name in names if binding().address_of_symbol(name) is None), None)

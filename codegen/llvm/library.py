@@ -21,8 +21,11 @@ from ...errors import (
     Span,
 )
 from ...runtime import from_dlpack, get_global_func
+from ...runtime.threads import number
 from . import jit
 from .signature import Signature, slot_format
+from .sites import failure
+from .support import support
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
 RAW = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
@@ -38,13 +41,15 @@ class Library:
         *,
         spans: Callable[[bool], Sequence[Span | None]],
         overlapping: bool = False,
+        threads: int = 0,
     ) -> None:
         self.meta = meta
         self._spans = spans
         self._variant = overlapping
         names = list(meta["functions"])
         kinds = ("raw", "entry") if overlapping else ("raw", "py")
-        jit.check_symbols(meta["externs"])
+        jit.load_libraries(meta["libraries"])
+        self._check_symbols()
         symbols = ["lw.slots", *[f"lw.{kind}.{n}" for n in names for kind in kinds]]
         self.code = jit.Loaded(image, symbols)
         self.raw = {n: RAW(self.code.address(f"lw.raw.{n}")) for n in names}
@@ -56,6 +61,27 @@ class Library:
                 self.code.set_pointer(k, ctypes.cast(self._callback, ctypes.c_void_p).value or 0)
             elif what[0] in ("type", "dtype", "none", "true", "false"):
                 self.refer(k, python_object(what))
+            elif what[0] in ("launch", "take", "give"):
+                self.code.set_pointer(k, support().addresses[what[0]])
+            elif what[0] == "threads":
+                number()  # a wrong count is reported now; helping threads have nobody to tell
+                self.code.set_pointer(k, threads)
+
+    def _check_symbols(self) -> None:
+        """Raise CodegenError at the call of a symbol that the process does not have."""
+        name = jit.missing_symbol(self.meta["externs"])
+        if name is None:
+            return
+        site = self.meta["externs"][name]
+        function = self.meta["sites"][site - 1]["function"]
+        raise CodegenError(
+            Diagnostic(
+                "unknown-symbol",
+                f"`{function}` calls the external function `{name}`, which this process does not have",
+                self._spans(self._variant)[site - 1],
+                help=('name its library: `T.func_attr({"link": ["lib....so"]})`',),
+            )
+        )
 
     def refer(self, index: int, value: Any) -> None:
         """Let a pointer of the code refer to an object, which is kept alive."""
@@ -190,35 +216,18 @@ def _give(site: Mapping[str, Any], result: Any, address: int) -> None:
 
 def site_error(site: Mapping[str, Any], span: Span | None, a: int, b: int) -> BaseException:
     """The exception of a failing place in compiled code."""
-    name = site["function"]
-    match site["kind"]:
-        case "division":
-            return DivisionError(Diagnostic("division", f"integer division by zero in `{name}`", span))
-        case "division-overflow":
-            text = f"integer division of the smallest value by -1 in `{name}` overflows"
-            return DivisionError(Diagnostic("division", text, span))
-        case "assert":
-            kind = getattr(builtins, site["error"], RuntimeError)
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
-                kind = RuntimeError
-            try:
-                return kind(site["message"])
-            except TypeError:  # a kind that wants more than a message
-                return RuntimeError(site["message"])
-        case "loop-step":
-            text = f"the step of loop `{site['loop']}` is {a}; it must be positive"
-            return ExecutionError(Diagnostic("loop-step", text, span))
-        case "bounds":
-            text = f"index {a} of `{site['buffer']}` in `{name}` is outside its {b} elements"
-            if "dimension" in site:
-                place = f"dimension {site['dimension']} of `{site['buffer']}`"
-                text = f"index {a} of {place} in `{name}` is outside its extent {b}"
-            return OutOfBoundsError(Diagnostic("out-of-bounds", text, span))
-        case "memory":
-            return MemoryError(f"`{name}` could not allocate a buffer of {a} bytes")
-        case "recursion":
-            return RecursionError(f"`{name}` calls itself too deeply")
-    return ExecutionError(Diagnostic("execution", f"`{name}` failed", span))
+    found = failure(site)
+    text = found.text.format(a=a, b=b)
+    if found.code:
+        errors = {"ZeroDivisionError": DivisionError, "IndexError": OutOfBoundsError}
+        return errors.get(found.error, ExecutionError)(Diagnostic(found.code, text, span))
+    kind = getattr(builtins, found.error, RuntimeError)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)):
+        kind = RuntimeError
+    try:
+        return kind(text)
+    except TypeError:  # a kind that wants more than a message
+        return RuntimeError(text)
 
 
 def make_callable(

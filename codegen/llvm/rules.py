@@ -1,6 +1,6 @@
 """Operators: one rule for each, found by its registry name without the dialect.
 
-The rules stand in `rules_math`, `rules_memory` and `rules_outside`; importing those fills the table.
+The rules stand in the modules `rules_...`; importing those fills the table.
 """
 
 from __future__ import annotations

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ...dtype import DType
 from ...ir import Add, Call, Mul
 from . import arith
 from .expr import Expressions
-from .math import POLYNOMIALS, polynomial
+from .math import KNOWN, function
 from .rules import RULES, float_operand, operator, rule, short_name
 from .types import splat, value_type, vector
 
@@ -21,11 +24,8 @@ NATIVE = {
     "rint": "nearbyint",
 }
 """Functions that are instructions of their own."""
-LIBM = (
-    *("exp", "exp2", "exp10", "expm1", "log", "log2", "log10", "log1p", "erf"),
-    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"),
-)
-LIBM_TWO = ("pow", "fmod", "atan2", "hypot", "nextafter")
+REGISTERS = 2
+"""How many of the machine's widest vectors one call of an elementary function takes."""
 
 
 def _unary(m: Expressions, e: Call) -> str:
@@ -36,20 +36,71 @@ def _unary(m: Expressions, e: Call) -> str:
     if dtype.is_integral and not dtype.is_bool:
         # Integers are computed in float64 and truncated, as the language says.
         wide = DType.of(2, 64, dtype.lanes)
-        value = unary(m, name, wide, arith.cast(m, dtype, wide, m.visit(e.args[0])))
+        value = elementary(m, name, wide, arith.cast(m, dtype, wide, m.visit(e.args[0])))
         return arith.cast(m, wide, dtype, value)
     dtype = float_operand(m, e)
-    return m.rounded(dtype, unary(m, name, dtype, m.visit(e.args[0])))
+    return m.rounded(dtype, elementary(m, name, dtype, *[m.visit(a) for a in e.args]))
 
 
-def unary(m: Expressions, name: str, dtype: DType, value: str) -> str:
+def elementary(m: Expressions, name: str, dtype: DType, *values: str) -> str:
     """An elementary function in the register's precision."""
     t = value_type(dtype)
     if name in NATIVE:
-        return m.code.op(f"call {t} {arith.intrinsic(m, NATIVE[name], dtype, 1)}({t} {value})")
-    if name in POLYNOMIALS and "double" not in t:
-        return m.code.op(f"call {t} {polynomial(m.unit, name, dtype.lanes)}({t} {value})")
-    return per_lane(m, name, dtype, [value])
+        return m.code.op(f"call {t} {arith.intrinsic(m, NATIVE[name], dtype, 1)}({t} {values[0]})")
+    double = "double" in t
+    most = REGISTERS * m.context.machine.vector_bits // (64 if double else 32)
+    if dtype.lanes <= most:
+        symbol, more = function(m.unit, m.context.machine, name, double, dtype.lanes)
+        return m.code.op(f"call {t} {symbol}({', '.join([f'{t} {v}' for v in values])}){more}")
+    return joined(m, dtype, [elementary(m, name, *part) for part in pieces(m, dtype, values, most)], most)
+
+
+def pieces(m: Expressions, dtype: DType, values: Sequence[str], most: int) -> list[tuple[Any, ...]]:
+    """Long vectors in pieces of at most so many lanes, each piece with its dtype."""
+    t, out = value_type(dtype), []
+    for first in range(0, dtype.lanes, most):
+        lanes = min(most, dtype.lanes - first)
+        mask = ", ".join([f"i32 {first + k}" for k in range(lanes)])
+        part = [
+            m.code.op(f"shufflevector {t} {v}, {t} poison, <{lanes} x i32> <{mask}>")
+            if lanes > 1
+            else m.code.op(f"extractelement {t} {v}, i64 {first}")
+            for v in values
+        ]
+        out.append((dtype.with_lanes(lanes), *part))
+    return out
+
+
+def joined(m: Expressions, dtype: DType, parts: Sequence[str], most: int) -> str:
+    """The vector of the lanes of the parts; all but the last have `most`."""
+    element = value_type(dtype.element)
+    done, value = 0, ""
+    whole = vector(element, dtype.lanes)
+    for part in parts:
+        lanes = min(most, dtype.lanes - done)
+        if lanes > 1:
+            mask = ", ".join([f"i32 {k}" if k < lanes else "i32 poison" for k in range(dtype.lanes)])
+            t = vector(element, lanes)
+            grown = m.code.op(f"shufflevector {t} {part}, {t} poison, <{dtype.lanes} x i32> <{mask}>")
+        else:
+            grown = m.code.op(f"insertelement {whole} poison, {element} {part}, i64 0")
+        if not value:
+            value = grown
+        else:
+            picks = [
+                f"i32 {k if k < done else dtype.lanes + k - done}" if k < done + lanes else "i32 poison"
+                for k in range(dtype.lanes)
+            ]
+            mask = ", ".join(picks)
+            value = m.code.op(
+                f"shufflevector {whole} {value}, {whole} {grown}, <{dtype.lanes} x i32> <{mask}>"
+            )
+        done += lanes
+    return value
+
+
+for _name in (*NATIVE, *KNOWN):
+    RULES[_name] = _unary
 
 
 def per_lane(m: Expressions, name: str, dtype: DType, values: list[str]) -> str:
@@ -68,15 +119,11 @@ def per_lane(m: Expressions, name: str, dtype: DType, values: list[str]) -> str:
     return m.gathered(out, element)
 
 
-for _name in (*NATIVE, *LIBM):
-    RULES[_name] = _unary
-
-
 @rule("abs")
 def _abs(m: Expressions, e: Call) -> str:
     dtype = e.args[0].dtype
     if dtype.is_float:
-        return unary(m, "fabs", dtype, m.visit(e.args[0]))
+        return elementary(m, "fabs", dtype, m.visit(e.args[0]))
     value, t = m.visit(e.args[0]), value_type(dtype)
     if not dtype.is_int:
         return value
@@ -84,31 +131,17 @@ def _abs(m: Expressions, e: Call) -> str:
     return m.code.op(f"call {t} {name}({t} {value}, i1 false)")
 
 
-@rule("sigmoid")
-def _sigmoid(m: Expressions, e: Call) -> str:
-    dtype = float_operand(m, e)
-    value, t = m.visit(e.args[0]), value_type(dtype)
-    if "double" not in t:
-        return m.rounded(dtype, unary(m, "sigmoid", dtype, value))
-    grown = per_lane(m, "exp", dtype, [m.code.op(f"fneg {t} {value}")])
-    one = arith.float_constant(dtype, 1.0)
-    return m.code.op(f"fdiv {t} {one}, {m.code.op(f'fadd {t} {grown}, {one}')}")
-
-
 @rule("rsqrt")
 def _rsqrt(m: Expressions, e: Call) -> str:
     dtype = float_operand(m, e)
-    root = unary(m, "sqrt", dtype, m.visit(e.args[0]))
+    root = elementary(m, "sqrt", dtype, m.visit(e.args[0]))
     return m.rounded(dtype, m.code.op(f"fdiv {value_type(dtype)} {arith.float_constant(dtype, 1.0)}, {root}"))
 
 
-def _binary(m: Expressions, e: Call) -> str:
+@rule("fmod", "nextafter")
+def _library(m: Expressions, e: Call) -> str:
     dtype = float_operand(m, e)
     return m.rounded(dtype, per_lane(m, short_name(e), dtype, [m.visit(a) for a in e.args]))
-
-
-for _name in LIBM_TWO:
-    RULES[_name] = _binary
 
 
 @rule("copysign")
@@ -157,7 +190,7 @@ def _classify(m: Expressions, e: Call) -> str:
     t = value_type(dtype)
     if name == "isnan":
         return m.code.op(f"fcmp uno {t} {value}, {value}")
-    size = unary(m, "fabs", dtype, value)
+    size = elementary(m, "fabs", dtype, value)
     infinity = splat(value_type(dtype.element), "0x7FF0000000000000", dtype.lanes)
     return m.code.op(f"fcmp {'oeq' if name == 'isinf' else 'olt'} {t} {size}, {infinity}")
 
@@ -192,7 +225,6 @@ def _identity(m: Expressions, e: Call) -> str:
 
 @rule(
     "assume",
-    "prefetch",
     "start_profile_intrinsic",
     "end_profile_intrinsic",
     "type_annotation",

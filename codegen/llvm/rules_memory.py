@@ -7,8 +7,9 @@ from ...ir import BufferLoad, BufferType, Call, Expr, PointerType, PrimType, Ram
 from . import arith
 from .core import Memory
 from .expr import Expressions, as_ramp
+from .masks import is_native, lane_by_lane, unknown
 from .rules import operator, rule, short_name
-from .types import lane_bytes, memory_element, memory_type, value_type, vector
+from .types import lane_bytes, memory_element, memory_type, pointers_suffix, value_type, vector, vector_suffix
 
 # Vectors
 
@@ -33,32 +34,60 @@ def _combine(m: Expressions, e: Call) -> str:
 @rule("get_active_lane_mask")
 def _lane_mask(m: Expressions, e: Call) -> str:
     base, limit = m.widen(m.visit(e.args[0]), e.args[0].dtype), m.widen(m.visit(e.args[1]), e.args[1].dtype)
-    lanes = e.dtype.lanes
+    m.check_vector(e.dtype, e)
     value_type(e.dtype)
-    t = vector("i64", lanes)
+    t = vector("i64", e.dtype)
     left = m.code.op(f"sub i64 {limit}, {base}")
-    steps = "<" + ", ".join([f"i64 {k}" for k in range(lanes)]) + ">"
-    return m.code.op(f"icmp sgt {t} {m.spread(left, 'i64', lanes)}, {steps}")
+    return m.code.op(f"icmp sgt {t} {m.spread(left, 'i64', e.dtype)}, {m.steps('i64', e.dtype)}")
+
+
+@rule("vscale")
+def _vscale(m: Expressions, e: Call) -> str:
+    m.check_vector(DType("int8xvscalex1"), e)
+    return m.code.op(f"call i32 {m.unit.declare('llvm.vscale.i32', 'i32 ()')}()")
 
 
 @rule("masked_load")
 def _masked_load(m: Expressions, e: Call) -> str:
-    buffer, indices, mask = _masked_access(m, e, e.args[1:])
+    buffer, index, mask = _masked_access(m, e, e.args[1:])
     dtype, lanes = e.dtype, e.dtype.lanes
-    t, align = memory_type(dtype), lane_bytes(dtype)
-    lane = value_type(e.args[-1].dtype)
-    ramp = as_ramp(indices)
-    if ramp is not None and arith.constant(ramp[1]) == 1 and lanes > 1 and not m.context.checked:
-        address = m.address(buffer, m.index(ramp[0]))
-        kind = f"v{lanes}{memory_element(dtype).replace('float', 'f32').replace('double', 'f64')}"
-        name = m.unit.declare(f"llvm.masked.load.{kind}.p0", f"{t} (ptr, i32, {lane}, {t})")
-        raw = m.code.op(f"call {t} {name}(ptr {address}, i32 {align}, {lane} {mask}, {t} zeroinitializer)")
-        return m.from_memory(dtype, raw)
+    t, lane = memory_type(dtype), value_type(e.args[-1].dtype)
+    if dtype.scalable or (lanes > 1 and not m.context.checked):
+        m.check_vector(dtype, e)
+        what, kind, place = _masked_place(m, buffer, index, dtype, "load", "gather")
+        if not is_native(m, dtype, what):
+            bits = m.code.op(f"zext {lane} {mask} to {vector('i8', dtype)}")
+            given = f"{kind} {place}, {vector('i8', dtype)} {bits}"
+            return m.from_memory(dtype, m.code.op(f"call {t} {lane_by_lane(m, dtype, what)}({given})"))
+        name = m.unit.declare(_masked_name(dtype, what), f"{t} ({kind}, i32, {lane}, {t})")
+        given = f"{kind} {place}, i32 {lane_bytes(dtype)}, {lane} {mask}, {t} zeroinitializer"
+        return m.from_memory(dtype, m.code.op(f"call {t} {name}({given})"))
     cell = memory_element(dtype)
     out = []
-    for k, position in enumerate(_positions(m, indices)):
+    for k, position in enumerate(_positions(m, index)):
         out.append(_guarded_load(m, buffer, cell, position, mask, lane, k))
     return m.from_memory(dtype, m.gathered(out, cell))
+
+
+def _masked_place(
+    m: Expressions, buffer: Memory, index: Expr, dtype: DType, row: str, scattered: str
+) -> tuple[str, str, str]:
+    """Which kind of access it is, and type and register of the address or the addresses."""
+    first = _first_of_row(index)
+    if first is not None:
+        return row, "ptr", m.address(buffer, m.index(first))
+    return scattered, vector("ptr", dtype), m.addresses(buffer, index)
+
+
+def _masked_name(dtype: DType, what: str) -> str:
+    places = "p0" if what in ("load", "store") else pointers_suffix(dtype)
+    return f"llvm.masked.{what}.{vector_suffix(dtype)}.{places}"
+
+
+def _first_of_row(index: Expr) -> Expr | None:
+    """The first index where the lanes lie side by side."""
+    ramp = as_ramp(index)
+    return ramp[0] if ramp is not None and arith.constant(ramp[1]) == 1 else None
 
 
 def _masked_access(m: Expressions, e: Call, rest: tuple[Expr, ...]) -> tuple[Memory, Expr, str]:
@@ -102,19 +131,24 @@ def _masked_store(m: Expressions, e: Call) -> str:
     dtype = e.args[1].dtype
     raw = m.to_memory(dtype, m.visit(e.args[1]))
     t, lanes = memory_type(dtype), dtype.lanes
-    kind = value_type(e.args[-1].dtype)
-    ramp = as_ramp(index)
-    if ramp is not None and arith.constant(ramp[1]) == 1 and lanes > 1 and not m.context.checked:
-        address = m.address(buffer, m.index(ramp[0]))
-        name_kind = f"v{lanes}{memory_element(dtype).replace('float', 'f32').replace('double', 'f64')}"
-        name = m.unit.declare(f"llvm.masked.store.{name_kind}.p0", f"void ({t}, ptr, i32, {kind})")
-        m.code.do(f"call void {name}({t} {raw}, ptr {address}, i32 {lane_bytes(dtype)}, {kind} {mask})")
+    lane = value_type(e.args[-1].dtype)
+    code = m.code
+    if dtype.scalable or (lanes > 1 and not m.context.checked):
+        m.check_vector(dtype, e)
+        what, kind, place = _masked_place(m, buffer, index, dtype, "store", "scatter")
+        if not is_native(m, dtype, what):
+            bits = code.op(f"zext {lane} {mask} to {vector('i8', dtype)}")
+            given = f"{kind} {place}, {vector('i8', dtype)} {bits}, {t} {raw}"
+            code.do(f"call void {lane_by_lane(m, dtype, what)}({given})")
+            return "0"
+        name = m.unit.declare(_masked_name(dtype, what), f"void ({t}, {kind}, i32, {lane})")
+        mask = unknown(m, dtype, mask)
+        code.do(f"call void {name}({t} {raw}, {kind} {place}, i32 {lane_bytes(dtype)}, {lane} {mask})")
         return "0"
     cell = memory_element(dtype)
-    code = m.code
     for k, position in enumerate(_positions(m, index)):
         take, done = code.name("take"), code.name("done")
-        code.branch(_lane(m, mask, kind, k), take, done)
+        code.branch(_lane(m, mask, lane, k), take, done)
         code.label(take)
         m.check_bounds(buffer, position, 1)
         value = raw if lanes == 1 else code.op(f"extractelement {t} {raw}, i64 {k}")
@@ -173,7 +207,7 @@ def _access_ptr(m: Expressions, e: Call) -> str:
     if isinstance(kind, PointerType) and isinstance(kind.element_type, PrimType):
         cell = kind.element_type.dtype
     base, offset = m.visit(e.args[1]), m.index(e.args[2])
-    size = 1 if cell.is_void else cell.itemsize
+    size = 1 if cell.is_void else lane_bytes(cell) * cell.lanes
     moved = offset if size == 1 else m.code.op(f"mul nsw i64 {offset}, {size}")
     return m.code.op(f"getelementptr inbounds i8, ptr {base}, i64 {moved}")
 
@@ -187,11 +221,3 @@ def _byte_offset(m: Expressions, e: Call) -> str:
 @rule("isnullptr")
 def _is_null(m: Expressions, e: Call) -> str:
     return m.code.op(f"icmp eq ptr {m.visit(e.args[0])}, null")
-
-
-@rule("tvm_stack_alloca")
-def _stack_alloca(m: Expressions, e: Call) -> str:
-    count = arith.constant(e.args[1])
-    if count is None or not 0 <= count <= 4096:
-        raise m.refuse("`tvm_stack_alloca` of a size that is not a small constant", e)
-    return m.code.stack(f"[{max(count, 1) * 16} x i8], align 16")

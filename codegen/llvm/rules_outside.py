@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ...dtype import DType
 from ...ir import BufferType, Call, Expr, Op, PointerType, PrimType, StringImm, Var, const
-from . import arith
+from . import arith, workspace
 from .expr import Expressions
+from .math import KNOWN
 from .rules import operator, rule
+from .rules_math import elementary
 from .types import is_small_float, value_type
 
 # Outside functions
@@ -24,7 +26,8 @@ def _call_extern(m: Expressions, e: Call) -> str:
     result = "void" if void else outside_result(m, e)
     types = ", ".join([t for t, _ in args])
     symbol = m.unit.declare(head.value, f"{result} ({types})")
-    m.unit.externs.setdefault(head.value, m.function)
+    if head.value not in m.unit.externs:
+        m.unit.externs[head.value] = m.site("extern", symbol=head.value)
     text = f"call {result} {symbol}({', '.join([f'{t} {v}' for t, v in args])})"
     if void:
         m.code.do(text)
@@ -77,6 +80,10 @@ def _llvm_intrinsic(m: Expressions, e: Call) -> str:
     ours = {"x86_64": "x86", "i686": "x86", "arm64": "aarch64"}.get(host, host)
     if family in FOREIGN and family != ours:
         raise m.refuse(f"the intrinsic `{name}` on `{host}`", e)
+    base = name.split(".")[1]
+    if base in KNOWN and e.dtype.is_float:
+        # LLVM would call the C library for each lane.
+        return m.rounded(e.dtype, elementary(m, base, e.dtype, *[m.visit(a) for a in e.args[1:]]))
     args = [(m.type(a) if not isinstance(a.ty, PointerType) else "ptr", m.visit(a)) for a in e.args[1:]]
     void = isinstance(e.ty, PrimType) and e.ty.dtype.is_void
     result = "void" if void else value_type(e.dtype)
@@ -143,13 +150,13 @@ def _print_buffer(m: Expressions, e: Call) -> str:
 
 @rule("TVMBackendAllocWorkspace")
 def _workspace(m: Expressions, e: Call) -> str:
-    malloc = m.unit.declare("malloc", "ptr (i64)")
-    return m.code.op(f"call ptr {malloc}(i64 {m.index(e.args[2])})")
+    return m.code.op(f"call ptr {workspace.use(m.unit)}(i64 {m.index(e.args[2])})")
 
 
 @rule("TVMBackendFreeWorkspace")
 def _free_workspace(m: Expressions, e: Call) -> str:
-    m.code.do(f"call void {m.unit.declare('free', 'void (ptr)')}(ptr {m.visit(e.args[2])})")
+    workspace.use(m.unit)
+    m.code.do(f"call void @lw.give(ptr {m.visit(e.args[2])})")
     return "0"
 
 
@@ -170,6 +177,8 @@ def _dp4a(m: Expressions, e: Call) -> str:
 
 def callback(m: Expressions, kind: str, e: Call, args: tuple[Expr, ...], **what: str) -> str:
     """Hand the arguments to Python in 8-byte slots; leave where it raised."""
+    if m.context.standalone:
+        raise m.refuse(f"`{operator(e)}` in code for export", e, "it needs Python")
     kinds: list[list[str]] = []
     values: list[tuple[str, str]] = []
     for a in args:
@@ -189,9 +198,7 @@ def callback(m: Expressions, kind: str, e: Call, args: tuple[Expr, ...], **what:
         return "0"
     if isinstance(ty, PointerType):
         return m.code.op(f"load ptr, ptr {slots}")
-    if e.dtype.is_bool:
-        return m.code.op(f"icmp ne i8 {m.code.op(f'load i8, ptr {slots}')}, 0")
-    return m.code.op(f"load {value_type(e.dtype)}, ptr {slots}")
+    return m.from_slot(e.dtype, slots)
 
 
 def _pack(m: Expressions, a: Expr, kinds: list[list[str]], values: list[tuple[str, str]]) -> None:
@@ -214,18 +221,11 @@ def _pack(m: Expressions, a: Expr, kinds: list[list[str]], values: list[tuple[st
     elif not isinstance(a.ty, PointerType) and not a.dtype.is_scalar:
         kinds.append(["vector", str(a.dtype.element), str(a.dtype.lanes)])
         value, t = m.visit(a), m.type(a)
-        cell = value_type(a.dtype.element)
         for k in range(a.dtype.lanes):
-            values.append(_slot_value(m, a.dtype, cell, m.code.op(f"extractelement {t} {value}, i64 {k}")))
+            values.append(m.for_slot(a.dtype.element, m.code.op(f"extractelement {t} {value}, i64 {k}")))
     elif isinstance(a.ty, PointerType):
         kinds.append(["handle"])
         values.append(("ptr", m.visit(a)))
     else:
         kinds.append(["scalar", str(a.dtype)])
-        values.append(_slot_value(m, a.dtype, value_type(a.dtype), m.visit(a)))
-
-
-def _slot_value(m: Expressions, dtype: DType, t: str, value: str) -> tuple[str, str]:
-    if dtype.is_bool:
-        return "i8", m.code.op(f"zext i1 {value} to i8")
-    return t, value
+        values.append(m.for_slot(a.dtype, m.visit(a)))

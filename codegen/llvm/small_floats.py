@@ -6,74 +6,10 @@ format and lane count; they agree bit for bit with ml_dtypes (a NaN becomes *a* 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
-
 from ...dtype import DType
+from ...ir.float_formats import FORMATS, Format
 from .text import Code, Unit
 from .types import float32_text, splat, vector
-
-Specials = Literal["ieee", "fn", "fnuz", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """An exponent-and-fraction format with a sign bit.
-
-    specials: "ieee" has infinity and NaN, "fn" only the NaN of all ones, "fnuz" only the NaN in
-    the place of minus zero, "none" neither (overflow saturates, NaN becomes minus zero).
-    """
-
-    bits: int
-    fraction: int
-    bias: int
-    specials: Specials
-
-    @property
-    def sign(self) -> int:
-        return 1 << (self.bits - 1)
-
-    @property
-    def largest(self) -> int:
-        """The code of the largest finite value."""
-        if self.specials == "ieee":
-            return self.infinity - 1
-        return self.sign - (2 if self.specials == "fn" else 1)
-
-    @property
-    def infinity(self) -> int:
-        """The code of all-ones exponent and zero fraction."""
-        return self.sign - (1 << self.fraction)
-
-    @property
-    def overflow(self) -> int:
-        """The code, without sign, of what is too large."""
-        return {"ieee": self.infinity, "fn": self.sign - 1, "fnuz": self.sign, "none": self.largest}[
-            self.specials
-        ]
-
-    @property
-    def nan(self) -> int:
-        """The code of NaN."""
-        if self.specials == "ieee":
-            return self.infinity | (1 << (self.fraction - 1))
-        return self.sign - 1 if self.specials == "fn" else self.sign
-
-
-FORMATS = {
-    "float16": Format(16, 10, 15, "ieee"),
-    "bfloat16": Format(16, 7, 127, "ieee"),
-    "float8_e3m4": Format(8, 4, 3, "ieee"),
-    "float8_e4m3": Format(8, 3, 7, "ieee"),
-    "float8_e5m2": Format(8, 2, 15, "ieee"),
-    "float8_e4m3fn": Format(8, 3, 7, "fn"),
-    "float8_e4m3b11fnuz": Format(8, 3, 11, "fnuz"),
-    "float8_e4m3fnuz": Format(8, 3, 8, "fnuz"),
-    "float8_e5m2fnuz": Format(8, 2, 16, "fnuz"),
-    "float6_e2m3fn": Format(6, 3, 1, "none"),
-    "float6_e3m2fn": Format(6, 2, 3, "none"),
-    "float4_e2m1fn": Format(4, 1, 1, "none"),
-}
 
 
 class Straight(Code):
@@ -126,13 +62,18 @@ def _name(what: str, dtype: DType, lanes: int) -> str:
     return f"lw.{what}.{dtype.element}" + (f".x{lanes}" if lanes > 1 else "")
 
 
+def cell(dtype: DType) -> str:
+    """The integer that holds the bits of a value; LLVM is not at its best with integers of 4 and 6 bits."""
+    return f"i{max(8, dtype.bits)}"
+
+
 def encode(unit: Unit, dtype: DType, lanes: int, half: bool) -> str:
     """The function from float32 to the bits of the format. `half`: the target converts float16 itself."""
     name = _name("encode", dtype, lanes)
     if name in unit.helpers:
         return f"@{name}"
     s = Straight(lanes)
-    store = vector(f"i{dtype.bits}", lanes)
+    store = vector(cell(dtype), lanes)
     if str(dtype.element) == "float16" and half:
         h = vector("half", lanes)
         out = s.op(f"bitcast {h} {s.op(f'fptrunc {s.F} %x to {h}')} to {store}")
@@ -176,7 +117,7 @@ def _encode(s: Straight, fmt: Format) -> str:
         signed = s.choose(none, s.i(0), s.iop("or", code, sign))
         return s.choose(nan, s.i(fmt.nan), signed)
     if fmt.specials == "none":
-        return s.choose(nan, s.i(fmt.nan), s.iop("or", code, sign))
+        return s.choose(nan, s.iop("xor", sign, fmt.nan), s.iop("or", code, sign))
     return s.iop("or", s.choose(nan, s.i(fmt.nan), code), sign)
 
 
@@ -197,13 +138,15 @@ def decode(unit: Unit, dtype: DType, lanes: int, half: bool) -> str:
     if name in unit.helpers:
         return f"@{name}"
     s = Straight(lanes)
-    store = vector(f"i{dtype.bits}", lanes)
+    store = vector(cell(dtype), lanes)
     text = str(dtype.element)
     if text == "float16" and half:
         h = vector("half", lanes)
         out = s.op(f"fpext {h} {s.op(f'bitcast {store} %x to {h}')} to {s.F}")
     else:
         wide = s.op(f"zext {store} %x to {s.I}")
+        if dtype.bits < 8:
+            wide = s.iop("and", wide, (1 << dtype.bits) - 1)
         if text == "bfloat16":
             out = s.floats(s.iop("shl", wide, 16))
         elif text == "float8_e8m0fnu":
@@ -230,7 +173,7 @@ def _decode(s: Straight, fmt: Format, wide: str) -> str:
         bits = s.choose(s.icmp("eq", size, fmt.nan), s.i(0x7FC00000), bits)
     signed = s.iop("or", bits, sign)
     if fmt.specials == "fnuz":
-        signed = s.choose(s.icmp("eq", wide, fmt.nan), s.i(0x7FC00000), signed)
+        signed = s.choose(s.icmp("eq", wide, fmt.nan), s.i(-0x400000), signed)
     return s.floats(signed)
 
 
@@ -247,7 +190,7 @@ def rounding(unit: Unit, dtype: DType, lanes: int, half: bool) -> str:
         nan = s.op(f"fcmp uno {s.F} %x, {s.f(0.0)}")
         out = s.floats(s.choose(nan, s.i(0x7FC00000), up))
     else:
-        store = vector(f"i{dtype.bits}", lanes)
+        store = vector(cell(dtype), lanes)
         code = s.op(f"call {store} {encode(unit, dtype, lanes, half)}({s.F} %x)")
         out = s.op(f"call {s.F} {decode(unit, dtype, lanes, half)}({store} {code})")
     return unit.helper(name, s.function(name, s.F, s.F, out))

@@ -31,11 +31,13 @@ from ...ir import (
     Var,
     While,
 )
-from . import arith
+from . import arith, workspace
 from .core import DEPTH_LIMIT, STACK_LIMIT, STACK_TOTAL, Context, Memory
 from .expr import Expressions
+from .rules_atomic import prefetch_ahead
 from .signature import Signature, inner_type
-from .types import lane_bytes, memory_element, memory_type, value_type
+from .streaming import settle, stream, streamed
+from .types import lane_bytes, memory_element, memory_type, pointers_suffix, value_type, vector, vector_suffix
 
 LONG_BODY = 128
 """How many accesses an innermost loop may have for LLVM to look at all pairs of them."""
@@ -51,6 +53,7 @@ class Statements(Expressions):
         self.signature = signature
         self.loops: list[tuple[str, str, int]] = []
         self.last_loop = 0
+        self.streamed: frozenset[Var] = frozenset()
         self.reserved = 0
         self.recursive = context.facts[signature.name].recursive
 
@@ -63,6 +66,8 @@ class Statements(Expressions):
             if isinstance(v.ty, BufferType):
                 params.append(f"ptr {'noalias ' if noalias else ''}%p{k}")
                 self.memory[v] = Memory(register, v.ty, 1)
+                if noalias:
+                    self.distinct.add(register)
             else:
                 params.append(f"{t} {register}")
                 self.values[v] = register
@@ -73,7 +78,8 @@ class Statements(Expressions):
         self.visit(body)
         if not self.code.closed:
             self.finish()
-        return f"define internal i32 {name}({', '.join(params)}) nounwind {{\n{self.code.body()}\n}}"
+        wide = self.context.machine.wide
+        return f"define internal i32 {name}({', '.join(params)}) nounwind{wide} {{\n{self.code.body()}\n}}"
 
     def guard_depth(self) -> None:
         """Count the calls that are open; refuse to go on before the stack ends."""
@@ -94,7 +100,7 @@ class Statements(Expressions):
     def release(self, keep: int) -> None:
         """Free what was allocated after the first `keep` allocations (they stay on the list)."""
         for pointer in reversed(self.frees[keep:]):
-            self.code.do(f"call void @free(ptr {pointer})")
+            self.code.do(f"call void @lw.give(ptr {pointer})")
 
     # Simple statements
 
@@ -141,18 +147,30 @@ class Statements(Expressions):
         index = self.flat_index(mem, s.indices)
         dtype = s.value.dtype
         value = self.visit(s.value)
-        expected = mem.ty.dtype.element.with_lanes(index.dtype.lanes * mem.ty.dtype.lanes)
+        expected = mem.ty.dtype.element.with_lanes(
+            index.dtype.lanes * mem.ty.dtype.lanes, index.dtype.scalable
+        )
         if dtype.is_scalar and expected.is_vector:
-            value = self.spread(value, value_type(dtype), expected.lanes)
-            dtype = dtype.with_lanes(expected.lanes)
+            value = self.spread(value, value_type(dtype), expected)
+            dtype = dtype.with_lanes(expected.lanes, expected.scalable)
         value = arith.cast(self, dtype, expected, value)
         raw = self.to_memory(expected, value)
         align = self.natural(expected)
         address = self.contiguous(mem, index)
+        if address is not None and s.buffer in self.streamed and expected == s.value.dtype:
+            stream(self, s, raw, address, align)
+            return
         if address is not None:
             self.code.do(f"store {memory_type(expected)} {raw}, ptr {address}, align {align}")
             return
         cell, t = memory_element(expected), memory_type(expected)
+        if self.scattered(mem, index):
+            ptrs, mask = vector("ptr", expected), self.every_lane(expected)
+            name = f"llvm.masked.scatter.{vector_suffix(expected)}.{pointers_suffix(expected)}"
+            name = self.unit.declare(name, f"void ({t}, {ptrs}, i32, {vector('i1', expected)})")
+            place = f"{ptrs} {self.addresses(mem, index)}, i32 {align}"
+            self.code.do(f"call void {name}({t} {raw}, {place}, {mask})")
+            return
         for k, position in enumerate(self.lane_positions(mem, index)):
             lane = self.code.op(f"extractelement {t} {raw}, i64 {k}")
             self.code.do(f"store {cell} {lane}, ptr {self.address(mem, position)}, align {align}")
@@ -190,6 +208,7 @@ class Statements(Expressions):
             register = self.code.stack(f"[{max(count, 1) * ty.dtype.lanes} x {cell}], align 64", "local")
         else:
             register = self.heap(ty, size)
+        self.distinct.add(register)
         self.memory[s.buffer] = Memory(register, ty, 64)
 
     def heap(self, ty: BufferType, size: int) -> str:
@@ -206,14 +225,10 @@ class Statements(Expressions):
             good = code.op(f"and i1 {good}, {fits}")
         small = code.op(f"icmp ult i64 {total}, {1 << 46}")
         self.require(code.op(f"and i1 {good}, {small}"), self.site("memory"), total)
-        malloc = self.unit.declare("malloc", "ptr (i64)")
-        self.unit.declare("free", "void (ptr)")
-        block = code.op(f"call noalias ptr {malloc}(i64 {code.op(f'add i64 {total}, 64')})")
+        block = code.op(f"call noalias align 64 ptr {workspace.use(self.unit)}(i64 {total})")
         self.require(code.op(f"icmp ne ptr {block}, null"), self.site("memory"), total)
         self.frees.append(block)
-        up = code.op(f"add i64 {code.op(f'ptrtoint ptr {block} to i64')}, 63")
-        gap = code.op(f"sub i64 {code.op(f'and i64 {up}, -64')}, {code.op(f'ptrtoint ptr {block} to i64')}")
-        return code.op(f"getelementptr inbounds i8, ptr {block}, i64 {gap}")
+        return block
 
     def visit_DeclBuffer(self, s: DeclBuffer) -> None:
         self.at(s)
@@ -249,16 +264,24 @@ class Statements(Expressions):
 
     def visit_For(self, s: For) -> None:
         self.at(s)
-        if s.kind not in (ForKind.SERIAL, ForKind.PARALLEL):
+        if s.kind not in (ForKind.SERIAL, ForKind.PARALLEL, ForKind.UNROLLED):
             raise self.refuse(f"a loop of kind `{s.kind.name.lower()}`", s, "lower the function first")
+        from . import parallel
+
         dtype = s.loop_var.dtype
         t = value_type(dtype)
         step = 1 if s.step is None else arith.constant(s.step)
         low, extent = arith.constant(s.min), arith.constant(s.extent)
         if extent is not None and extent <= 0:
             return
-        first, stride, end, known = self.loop_bounds(s, t, low, extent, step)
-        code = self.code
+        if s.kind is ForKind.PARALLEL and parallel.launch(self, s):
+            return
+        self.loop(s, *self.loop_bounds(s, t, low, extent, step))
+
+    def loop(self, s: For, first: str, stride: str, end: str, known: bool) -> None:
+        """The loop from `first` up to `end`; `known`: it runs, and its counter stays inside its type."""
+        code, dtype = self.code, s.loop_var.dtype
+        t = value_type(dtype)
         header, latch, exit = code.name("loop"), code.name("next"), code.name("exit")
         signed = "s" if dtype.is_int else "u"
         if not known:
@@ -269,12 +292,18 @@ class Statements(Expressions):
         counter, following = code.name("%i"), code.name("%n")
         code.do(f"{counter} = phi {t} [ {first}, %{before} ], [ {following}, %{latch} ]")
         self.values[s.loop_var] = counter
+        prefetch_ahead(self, s, counter)
+        around, own = self.streamed, streamed(s)
+        self.streamed = around | own
         self.loops.append((exit, latch, len(self.frees)))
+        self.loop_names.append(s.loop_var.name)
         self.scope(s.body)
+        self.loop_names.pop()
         self.loops.pop()
+        self.streamed = around
         code.label(latch)
         self.plain_if_long(first_line)
-        if step == 1 or known:
+        if stride == "1" or known:
             code.do(f"{following} = add n{signed}w {t} {counter}, {stride}")
             again = code.op(f"icmp {signed}lt {t} {following}, {end}")
         else:
@@ -285,6 +314,8 @@ class Statements(Expressions):
         code.lines.append(f"  br i1 {again}, label %{header}, label %{exit}{mark}")
         code.closed = True
         code.label(exit)
+        if own:
+            settle(self)
 
     def plain_if_long(self, first: int) -> None:
         """Keep LLVM from analysing the accesses of an innermost loop in pairs where there are many.
@@ -385,11 +416,7 @@ class Statements(Expressions):
                 v = self.visit(e)
                 if isinstance(ty, PrimType):
                     v = arith.cast(self, e.dtype, ty.dtype, v)
-                    if ty.dtype.is_bool:
-                        v = self.code.op(f"zext i1 {v} to i8")
-                        ready.append(("i8", v))
-                        continue
-                    ready.append((value_type(ty.dtype), v))
+                    ready.append(self.for_slot(ty.dtype, v))
                 else:
                     ready.append(("ptr", v))
             for k, (t, v) in enumerate(ready):
@@ -423,10 +450,7 @@ class Statements(Expressions):
         from .emit import inner_name
 
         status = self.code.op(f"call i32 {inner_name(name, False)}({', '.join(args)})")
-        good, bad = self.code.name("ok"), self.code.name("bad")
-        self.code.branch(self.code.op(f"icmp eq i32 {status}, 0"), good, bad, likely=True)
-        self.exit(bad, [])
-        self.code.label(good)
+        self.succeed(status)
         if not callee.results or e is self.unused:
             return "0"
         if callee.tuple_result:
@@ -434,9 +458,14 @@ class Statements(Expressions):
         result = callee.results[0]
         if not isinstance(result, PrimType):
             return self.code.op(f"load ptr, ptr {slots}")
-        if result.dtype.is_bool:
-            return self.code.op(f"icmp ne i8 {self.code.op(f'load i8, ptr {slots}')}, 0")
-        return self.code.op(f"load {value_type(result.dtype)}, ptr {slots}")
+        return self.from_slot(result.dtype, slots)
+
+    def succeed(self, status: str) -> None:
+        """Go on where a call succeeded; otherwise fail with the report that it filled."""
+        good, bad = self.code.name("ok"), self.code.name("bad")
+        self.code.branch(self.code.op(f"icmp eq i32 {status}, 0"), good, bad, likely=True)
+        self.exit(bad, [])
+        self.code.label(good)
 
     def argument(self, p: Var, a: Expr, known: dict[Var, str], callee: Signature, e: Call) -> str:
         """One argument of an inner call; sizes of a buffer argument define the callee's symbols."""

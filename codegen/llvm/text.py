@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ...errors import Span
+from ...errors import CodegenError, Diagnostic, Span
 
 LIKELY = ", !prof !0"
 METADATA = '!0 = !{!"branch_weights", i32 1048575, i32 1}'
+
+
+LAUNCH = "__loopwright_launch"
+"""The pointer of standalone code to what runs its parallel loops; null: they run in place."""
+OPTIONAL = frozenset({"launch", "threads", "take", "give"})
+"""The process-dependent pointers that may be null."""
 
 
 def quoted(name: str) -> str:
@@ -97,10 +103,12 @@ class Unit:
 
     `sites` describes the places that report to Python (errors, packed calls, printing), in the
     order of their numbers, as plain data that a cache can keep.  `outside` are the LLVM intrinsics
-    that the program itself names, `externs` its external symbols, each with a function that calls it.
+    that the program itself names, `externs` its external symbols, each with the site of a call.
+    Nobody fills in the process-dependent pointers of a `standalone` unit: they are null.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, standalone: bool = False) -> None:
+        self.standalone = standalone
         self.declared: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.strings: dict[bytes, str] = {}
@@ -109,8 +117,14 @@ class Unit:
         self.spans: list[Span | None] = []
         self.slots: list[tuple[str, ...]] = []
         self.outside: set[str] = set()
-        self.externs: dict[str, str] = {}
+        self.externs: dict[str, int] = {}
         self.hints: list[str] = []
+        self.constants: dict[str, str] = {}
+        self.kept: list[str] = []
+
+    def keep(self, name: str) -> None:
+        """Keep an internal function though nothing calls it yet: LLVM may find a use for it."""
+        self.kept.append(name)
 
     def declare(self, name: str, signature: str) -> str:
         """Declare an outside function, e.g. `float (float)`; its name as LLVM reads it.
@@ -146,11 +160,25 @@ class Unit:
         return len(self.sites)
 
     def slot(self, *what: str) -> str:
-        """The address of a process-dependent pointer, which Python fills in after loading."""
+        """The address of a process-dependent pointer, which Python fills in after loading.
+
+        Raises CodegenError where nobody would, and the code is no use without.
+        """
+        if self.standalone and what[0] not in OPTIONAL:
+            text = f"code that needs Python (`{' '.join(what)}`) cannot be exported"
+            raise CodegenError(Diagnostic("unsupported-export", text))
+        if self.standalone and what[0] == "launch":
+            return self.helper(LAUNCH, f"@{LAUNCH} = global ptr null")
         if what not in self.slots:
             self.slots.append(what)
         k = self.slots.index(what)
-        return f"getelementptr (i8, ptr @lw.slots, i64 {8 * k})" if k else "@lw.slots"
+        return f"getelementptr (ptr, ptr @lw.slots, i64 {k})" if k else "@lw.slots"
+
+    def nontemporal(self) -> str:
+        """Metadata that lets a store go past the caches, as its end."""
+        name = f"!{1 + len(self.hints)}"
+        self.hints.append(f"{name} = !{{i32 1}}")
+        return f", !nontemporal {name}"
 
     def loop_hint(self, hints: list[str]) -> str:
         """Metadata that says this of one loop, as the end of its branch."""
@@ -166,6 +194,13 @@ class Unit:
         for data, name in self.strings.items():
             escaped = "".join([f"\\{b:02X}" for b in data])
             strings.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{escaped}"')
-        table = f"@lw.slots = global [{max(len(self.slots), 1)} x ptr] zeroinitializer, align 16"
-        parts = [table, *strings, *self.declared.values(), *self.helpers.values(), *self.functions]
+        kind = "internal global" if self.standalone else "global"
+        table = f"@lw.slots = {kind} [{max(len(self.slots), 1)} x ptr] zeroinitializer, align 16"
+        kept = []
+        if self.kept:
+            names = ", ".join([f"ptr {quoted(n)}" for n in self.kept])
+            kind = f"[{len(self.kept)} x ptr]"
+            kept = [f'@llvm.compiler.used = appending global {kind} [{names}], section "llvm.metadata"']
+        parts = [table, *strings, *self.constants.values(), *kept]
+        parts += [*self.declared.values(), *self.helpers.values(), *self.functions]
         return "\n".join([*parts, METADATA, *self.hints, ""])

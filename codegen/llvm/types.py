@@ -22,21 +22,17 @@ def is_small_float(dtype: DType) -> bool:
     return dtype.code == 4 or dtype.code >= 7 or (dtype.code == 2 and dtype.bits == 16)
 
 
-def vector(element: str, lanes: int) -> str:
-    """`element` for one lane, `<n x element>` for more."""
+def vector(element: str, lanes: int | DType) -> str:
+    """`element` for one lane, `<n x element>` for more, or as many as a value of a dtype has."""
+    if isinstance(lanes, DType):
+        if lanes.scalable:
+            return f"<vscale x {lanes.lanes} x {element}>"
+        lanes = lanes.lanes
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 def value_type(dtype: DType) -> str:
-    """The type of a value in a register. Raises CodegenError for void and scalable vectors."""
-    if dtype.scalable:
-        raise CodegenError(
-            Diagnostic(
-                "unsupported-dtype",
-                f"scalable vectors such as `{dtype}` need a target with SVE or RISC-V V",
-                help=("use vectors of fixed length on this target",),
-            )
-        )
+    """The type of a value in a register. Raises CodegenError for void and for too many lanes."""
     if dtype.lanes > MAX_LANES:
         raise CodegenError(
             Diagnostic(
@@ -47,7 +43,7 @@ def value_type(dtype: DType) -> str:
         )
     if dtype.is_void:
         raise CodegenError(Diagnostic("unsupported-dtype", "a value of type `void` cannot be computed"))
-    return vector(_element(dtype), dtype.lanes)
+    return vector(_element(dtype), dtype)
 
 
 def _element(dtype: DType) -> str:
@@ -62,18 +58,15 @@ def _element(dtype: DType) -> str:
     return "float"
 
 
+def is_narrow(dtype: DType) -> bool:
+    """Whether a value has fewer bits than the byte that it takes in memory; the others are zero."""
+    return dtype.is_bool or 0 < dtype.bits < 8
+
+
 def memory_element(dtype: DType) -> str:
-    """The type of one lane in memory. Raises CodegenError for formats that are packed below a byte."""
-    if dtype.is_bool:
+    """The type of one lane in memory."""
+    if is_narrow(dtype):
         return "i8"
-    if dtype.is_float and dtype.bits < 8 or dtype.is_integral and dtype.bits < 8:
-        raise CodegenError(
-            Diagnostic(
-                "unsupported-dtype",
-                f"buffers of `{dtype.element}` are not supported by the llvm back end",
-                help=("keep the packed bits in an int8 or uint8 buffer and unpack them in the kernel",),
-            )
-        )
     if is_small_float(dtype):
         return f"i{dtype.bits}"
     return _element(dtype)
@@ -81,7 +74,22 @@ def memory_element(dtype: DType) -> str:
 
 def memory_type(dtype: DType) -> str:
     """The type of a value in memory."""
-    return vector(memory_element(dtype), dtype.lanes)
+    return vector(memory_element(dtype), dtype)
+
+
+def vector_suffix(dtype: DType) -> str:
+    """How the name of an LLVM intrinsic spells a vector in memory."""
+    cell = memory_element(dtype)
+    return f"{'nx' if dtype.scalable else ''}v{dtype.lanes}" + {
+        "float": "f32",
+        "double": "f64",
+        "ptr": "p0",
+    }.get(cell, cell)
+
+
+def pointers_suffix(dtype: DType) -> str:
+    """The same of as many addresses."""
+    return f"{'nx' if dtype.scalable else ''}v{dtype.lanes}p0"
 
 
 def lane_bytes(dtype: DType) -> int:
@@ -103,8 +111,12 @@ def float32_text(value: float) -> str:
     return f"0x{struct.unpack('>Q', struct.pack('>d', ctypes.c_float(value).value))[0]:016X}"
 
 
-def splat(element: str, text: str, lanes: int) -> str:
+def splat(element: str, text: str, lanes: int | DType) -> str:
     """A constant with `text` in every lane, without its type."""
+    if isinstance(lanes, DType):
+        if lanes.scalable:
+            return f"splat ({element} {text})"
+        lanes = lanes.lanes
     if lanes == 1:
         return text
     return "<" + ", ".join([f"{element} {text}"] * lanes) + ">"

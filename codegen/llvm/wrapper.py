@@ -120,7 +120,8 @@ class Wrapper(Expressions):
         lanes = ty.dtype.lanes
         rank = len(ty.shape) + (lanes > 1)
         ours = code.op(f"icmp eq ptr {kind}, {self.slot('type', 'ndarray')}")
-        other = "" if ty.strides or lanes > 1 else code.name("other")
+        # Tensors pack elements below a byte; the slow path unpacks them.
+        other = "" if ty.strides or lanes > 1 or ty.dtype.bits < 8 else code.name("other")
         numpy, checked = code.name("numpy"), code.name("array")
         code.branch(ours, numpy, other or "slow", likely=True)
         code.label(numpy)
@@ -255,7 +256,12 @@ class Wrapper(Expressions):
     def may_release(self) -> bool:
         """Whether the call may take long enough to let other Python threads run meanwhile."""
         facts = self.context.facts[self.sig.name]
-        return facts.loops and not facts.runs_python and bool(self.arrays)
+        return self.must_release() or (facts.loops and not facts.runs_python and bool(self.arrays))
+
+    def must_release(self) -> bool:
+        """Whether C code in a helping thread may want the GIL, which its launcher must not hold then."""
+        facts = self.context.facts[self.sig.name]
+        return facts.parallel and facts.runs_c
 
     def total_bytes(self) -> str:
         """The size of all arrays, a measure of the work."""
@@ -295,7 +301,7 @@ class Wrapper(Expressions):
             return code.op(
                 f"call ptr {self.unit.declare('PyLong_FromUnsignedLongLong', 'ptr (i64)')}(i64 {address})"
             )
-        value = code.op(f"load {value_type(dtype)}, ptr {place}")
+        value = self.from_slot(dtype, place)
         if dtype.is_float:
             wide = arith.cast(self, dtype, DType("float64"), value)
             return code.op(
@@ -335,7 +341,7 @@ class Wrapper(Expressions):
         code = self.code
         sig = self.sig
         report = code.stack("[4 x i64], align 16", "err")
-        if self.context.facts[sig.name].recursive:
+        if any(f.recursive for f in self.context.facts.values()):
             code.do(f"store i64 0, ptr {code.op(f'getelementptr i8, ptr {report}, i64 24')}")
         slots = code.stack(f"[{max(len(sig.results), 1)} x i64], align 16", "ret")
         args = [f"ptr {report}"]
@@ -357,7 +363,9 @@ class Wrapper(Expressions):
             code.label("apart")
         run = f"call i32 {quoted('lw.body.' + sig.name)}({', '.join(args)})"
         if self.may_release():
-            large = code.op(f"icmp ugt i64 {self.total_bytes()}, {RELEASE_ABOVE}")
+            large = "true"
+            if not self.must_release():
+                large = code.op(f"icmp ugt i64 {self.total_bytes()}, {RELEASE_ABOVE}")
             code.branch(large, "release", "hold")
             code.label("release")
             save = self.unit.declare("PyEval_SaveThread", "ptr ()")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...dtype import DType
 from ...errors import LoopwrightError, OutOfBoundsError
 from ...ir import (
+    Add,
     BufferLoad,
     BufferType,
     Call,
@@ -306,6 +307,27 @@ def _moved(scope: Scope, env: list[Any], e: Call, pointer: Any, size: int) -> Po
     return moved
 
 
+def _atomic(scope: Scope, e: Call, index: bool) -> Closure:
+    """Adds to a cell, or swaps its value where it is the expected one; gives the value before."""
+    swaps = len(e.args) == 3
+    place, *operands = X.expressions(scope, e.args)
+    dtype = e.args[1].dtype
+    add = X.scalar_rule(scope, e, Add, dtype, False)
+
+    def run(env: list[Any]) -> Any:
+        pointer, values = place(env), [v(env) for v in operands]
+        if not isinstance(pointer, Pointer):
+            raise broken(scope, env, e, "null-pointer", "an atomic update at the null pointer")
+        view = View(Var("cell", BufferType(dtype, (1,))), pointer, (1,))
+        at = X.cell(scope, env, e, view, [0])
+        old = X.read(scope, env, e, view, at)
+        new = (values[1] if old == values[0] else old) if swaps else add(env, old, values[0])
+        X.write(scope, env, e, view, at, new)
+        return old
+
+    return run
+
+
 def _is_null(scope: Scope, e: Call, index: bool) -> Closure:
     value = X.expression(scope, e.args[0])
     return lambda env: int(value(env) is None)
@@ -521,6 +543,9 @@ _RULES: Final[dict[str, Callable[[Scope, Call, bool], Closure]]] = {
     "tirx.TVMBackendAllocWorkspace": _workspace,
     "tirx.TVMBackendFreeWorkspace": _nothing,
     "tirx.address_of": _address_of,
+    "tirx.atomic_add": _atomic,
+    "tirx.cuda.atomic_add": _atomic,
+    "tirx.cuda.atomic_cas": _atomic,
     "tirx.assume": _assume,
     "tirx.breakpoint": _breakpoint,
     "tirx.buffer_data": _data,

@@ -12,23 +12,32 @@ from ...target import Target
 def compile(
     mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Any = "default"
 ) -> Any:
-    """The built module. Raises UnsupportedError for a pipeline of one's own."""
-    for name, value in (("relax_pipeline", relax_pipeline), ("tir_pipeline", tir_pipeline)):
-        if value not in ("default", None):
-            raise _no_pipeline(name)
-    return build(mod, target)
+    """The built module. Raises UnsupportedError for a graph pipeline of one's own."""
+    if relax_pipeline not in ("default", None):
+        text = "`relax_pipeline` is not supported yet"
+        help = ("run the passes on the module first",)
+        raise UnsupportedError(Diagnostic("unsupported", text, help=help))
+    return build(mod, target, tir_pipeline)
 
 
 def build(mod: Any, target: Any = None, pipeline: Any = "default") -> Any:
-    """The built module for a target, by default the one in effect, else `llvm`."""
-    if pipeline not in ("default", None):
-        raise _no_pipeline("pipeline")
-    return _build(mod, target or Target.current() or "llvm")
+    """The built module for a target, by default the one in effect, else `llvm`.
+
+    `pipeline` is a name of the peer's, for our pipeline, or one pass or several to run instead of it.
+    """
+    if isinstance(pipeline, str) or pipeline is None:
+        if pipeline not in _PIPELINES:
+            names = ", ".join(f"`{n}`" for n in _PIPELINES if n)
+            raise UnsupportedError(
+                Diagnostic("unsupported", f"there is no pipeline `{pipeline}`", help=(f"there are: {names}",))
+            )
+        passes = None
+    else:
+        passes = (pipeline,) if callable(pipeline) else tuple(pipeline)
+    return _build(mod, target or Target.current() or "llvm", pipeline=passes)
 
 
-def _no_pipeline(name: str) -> UnsupportedError:
-    text = f"`{name}` is not supported yet"
-    return UnsupportedError(Diagnostic("unsupported", text, help=("run the passes on the module first",)))
+_PIPELINES = ("default", "s_tir", "tirx", None)
 
 
 __all__ = ["build", "compile"]

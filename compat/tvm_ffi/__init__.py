@@ -14,7 +14,7 @@ from ..access import mismatch, plain
 from ..adapters import lacking
 from ..tvm.runtime import ShapeTuple as Shape
 from ..tvm.runtime import convert
-from . import access_path
+from . import access_path, core
 from .access_path import AccessPath
 from .structural import VisitInterrupt, WalkOrder, WalkResult, structural_map, structural_walk
 
@@ -71,6 +71,7 @@ __all__ = [
     "WalkOrder",
     "WalkResult",
     "access_path",
+    "core",
     "convert",
     "device",
     "dtype",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from ...node import runs_deep
@@ -27,7 +28,8 @@ from ..stmt import (
     While,
 )
 from ..types import BufferType
-from ..visitor import block_nodes, walk
+from ..visitor import walk
+from .uses import uses_below
 
 
 class DepKind(enum.IntEnum):
@@ -69,7 +71,7 @@ class BlockScope:
     """The blocks directly below a block, in program order, and their dependences."""
 
     __slots__ = (
-        "_before",
+        "_changed",
         "_dst",
         "_mentions",
         "_src",
@@ -95,21 +97,16 @@ class BlockScope:
         self.buffers = frozenset(buffers)
         self.parts = {id(p.stmt): p for p in parts}
         self.only_blocks = all(p.only_blocks for p in parts)
-        children: list[ChildBlock] = []
-        refs: list[BlockRef] = []
-        for part in parts:
-            children += part.children
-            refs += part.refs
-        self.children = dict(zip(refs, children))
+        refs = list(chain.from_iterable([p.refs for p in parts]))
+        self.children = dict(zip(refs, chain.from_iterable([p.children for p in parts])))
         self.order = dict(zip(refs, range(len(refs))))
         self._src: dict[BlockRef, tuple[Dependency, ...]] = {}
         self._dst: dict[BlockRef, tuple[Dependency, ...]] = {}
         self._mentions: dict[Var, list[BlockRef]] | None = None
-        # Kept only while it can save work, so that earlier scopes do not stay alive in a chain.
-        self._before = before if before is not None and before._mentions is not None else None
         old = {} if before is None else before.parts
-        gone = [p for key, p in old.items() if key not in self.parts]
+        gone = [old[key] for key in old.keys() - self.parts.keys()]
         new = [p for key, p in self.parts.items() if key not in old]
+        self._changed = ({} if before is None else before._mentions, gone, new)
         readers = {} if before is None else before.readers
         writers = {} if before is None else before.writers
         self.readers = self._users(readers, [p.reads for p in gone], [p.reads for p in new])
@@ -143,12 +140,10 @@ class BlockScope:
     def mentioning(self, buffer: Var) -> list[BlockRef]:
         """The blocks that use a buffer anywhere, in a loop's range around them too, declared or not."""
         if self._mentions is None:
-            before, self._before = self._before, None
-            old = {} if before is None else before.parts
-            known = {} if before is None or before._mentions is None else before._mentions
-            gone = [p.mentions() for key, p in old.items() if key not in self.parts]
-            new = [p.mentions() for key, p in self.parts.items() if key not in old]
-            self._mentions = self._users(known, gone, new)
+            known, gone, new = self._changed
+            if known is None:
+                known, gone, new = {}, [], list(self.parts.values())
+            self._mentions = self._users(known, [p.mentions() for p in gone], [p.mentions() for p in new])
         return list(self._mentions.get(buffer, ()))
 
     def deps_by_src(self, ref: BlockRef) -> tuple[Dependency, ...]:
@@ -229,7 +224,7 @@ class _Part:
                 realize = child.realize
                 around = [e for lp in child.loops for e in (lp.min, lp.extent)]
                 for node in (*around, *realize.iter_values, realize.predicate, realize.block):
-                    for n in block_nodes(node) if isinstance(node, SBlock) else walk(node):
+                    for n in uses_below(node):
                         if isinstance(n, Var) and isinstance(n.ty, BufferType):
                             used[n] = None
                 rows += [(b, child.ref) for b in used]
@@ -251,8 +246,8 @@ def block_scope(block: SBlock, before: BlockScope | None = None) -> BlockScope:
     parts: list[_Part] = []
     for body in (block.init, block.body):
         if body is not None:
-            for stmt in body.seq if isinstance(body, SeqStmt) else (body,):
-                parts.append(known.get(id(stmt)) or _Part(stmt))
+            stmts = body.seq if isinstance(body, SeqStmt) else (body,)
+            parts += [known.get(id(stmt)) or _Part(stmt) for stmt in stmts]
     return BlockScope(parts, block.alloc_buffers, before)
 
 

@@ -65,7 +65,35 @@ def covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]
                 box = written_box(producer, written, outer, held)
                 if box is not None:
                     boxes.append(box)
-    return any(_holds(ana, box, read, region.buffer) for box in _joined(ana, boxes))
+    if any(_holds(ana, box, read, region.buffer) for box in _joined(ana, boxes)):
+        return True
+    return any(_repeats(child, region, p, w) for p in before for w in p.block.writes)
+
+
+def _repeats(child: ChildBlock, region: BufferRegion, producer: ChildBlock, written: BufferRegion) -> bool:
+    """Whether a block reads in each iteration what the producer, in loops alike, has written in its own."""
+    common = shared_loops(child.loops, producer.loops)
+    mine, theirs = child.loops[common:], producer.loops[common:]
+    if written.buffer is not region.buffer or len(mine) != len(theirs):
+        return False
+    table: dict[Var, Expr] = {}
+    for a, b in zip(mine, theirs):
+        same = structural_equal(substitute(a.min, table), b.min)
+        if not same or a.step or b.step or not structural_equal(substitute(a.extent, table), b.extent):
+            return False
+        table[a.loop_var] = b.loop_var
+    held = [substitute(c, table) for c in conditions(child.realize.predicate)]
+    for c in conditions(producer.realize.predicate):
+        if not any(structural_equal(c, h) for h in held):
+            return False
+    places = [substitute(r, table) for r in _bound_region(child, region)]
+    return all(structural_equal(a, b) for a, b in zip(places, _bound_region(producer, written)))
+
+
+def _bound_region(child: ChildBlock, region: BufferRegion) -> list[Range]:
+    """The region by loops, the axes replaced by their values."""
+    values = {axis.var: value for axis, value in zip(child.block.iter_vars, child.realize.iter_values)}
+    return [substitute(r, values) for r in region.region]
 
 
 def _held_where_read(
@@ -160,13 +188,15 @@ def written_box(
     inner = inner_loops(child, outer)
     iters = {lp.loop_var: Range(lp.min, lp.extent) for lp in inner}
     guard = [c for c in conditions(child.realize.predicate) if not any(structural_equal(c, k) for k in known)]
+    single = {lp.loop_var: lp.min for lp in inner if is_const(lp.extent, 1)}
     for c in guard:
-        if not mentions(c, iters):
+        # the search below says nothing of conditions on loops around, nor on loops of one iteration
+        if not mentions(c, iters.keys() - single.keys()) and not Analyzer().can_prove(substitute(c, single)):
             return None
     mapping = {axis.var: value for axis, value in zip(child.block.iter_vars, child.realize.iter_values)}
     lows = [substitute(r.min, mapping) for r in region.region]
     predicate: Expr | bool = True
-    for c in guard:
+    for c in _of_first_terms(guard, inner, lows):
         predicate = c if predicate is True else And(predicate, c)
     found = detect_iter_map(lows, iters, predicate)
     if lows and not found.indices:
@@ -188,6 +218,24 @@ def written_box(
             end = add(add(total.base, mul(sub(part.extent, 1), part.scale)), width)
         box.append(Extent(low, end))
     return tuple(box)
+
+
+def _of_first_terms(guard: Sequence[Expr], inner: Sequence[For], lows: Sequence[Expr]) -> list[Expr]:
+    """What the guards ask of the first iterations of the loops on which the place does not depend.
+
+    A cell that is written in those is written.
+    """
+    if not guard:
+        return []
+    first: dict[Var, Expr] = {}
+    ana = Analyzer()
+    for lp in inner:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+        runs = isinstance(lp.extent, IntImm) and lp.extent.value > 0
+        if runs and not any(mentions(low, [lp.loop_var]) for low in lows):
+            first[lp.loop_var] = lp.min
+    asked = [substitute(c, first) for c in guard] if first else list(guard)
+    return [c for c in asked if not ana.can_prove(c)]
 
 
 def inner_loops(child: ChildBlock, outer: int | Sequence[For]) -> list[For]:

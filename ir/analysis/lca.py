@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ...node import Node, runs_deep
-from ..expr import BufferLoad, Var
+from ..expr import BufferLoad, IterVar, Var
 from ..function import PrimFunc
 from ..stmt import AttrStmt, BufferStore, DeclBuffer, For, ForKind, SBlock, SBlockRealize, Stmt
 from ..types import BufferType
@@ -19,9 +21,9 @@ def detect_buffer_access_lca(func: PrimFunc) -> dict[Var, Stmt | None]:
     """For each buffer accessed the innermost loop or block that holds all its accesses.
 
     None stands for the function itself.  What a block accumulates over its reduction axes is accessed
-    outside of the loops that run them; buffers in global memory are accessed outside of the loops that are
-    bound to thread blocks.  A view counts as its source.  Buffers that are declared over other
-    memory are left out.
+    outside of the loops that run them, and so is all that a block with opaque axes declares to access;
+    buffers in global memory are accessed outside of the loops that are bound to thread blocks.  A view
+    counts as its source.  Buffers that are declared over other memory are left out.
     """
     finder = _Finder(func)
     finder.visit(func.body)
@@ -61,24 +63,25 @@ class _Finder(Visitor):
             self.visit(value)
         self.visit(stmt.predicate)
         block = stmt.block
-        depth = self.reduced(stmt)
+        depth, opaque = self.depth_of(stmt, is_reduction), self.depth_of(stmt, _is_opaque)
         kept, self.path = self.path, (*self.path, block)
         for match in block.match_buffers:
             self.views[match.buffer] = match.source.buffer
             self.access(match.source.buffer)
         written = frozenset([self.root(r.buffer) for r in block.writes])
-        self.outside.append((written, depth))
+        accessed = frozenset([self.root(r.buffer) for r in (*block.reads, *block.writes)])
+        self.outside += [(written, depth), (accessed, opaque)]
         if block.init is not None:
             self.visit(block.init)
         self.visit(block.body)
-        self.outside.pop()
+        del self.outside[-2:]
         self.path = kept
 
-    def reduced(self, stmt: SBlockRealize) -> int:
-        """How many of the loops and blocks around stand outside of the loops of the reduction."""
+    def depth_of(self, stmt: SBlockRealize, chosen: Callable[[IterVar], bool]) -> int:
+        """How many of the loops and blocks around stand outside of the loops that run the chosen axes."""
         used: set[Node] = set()
         for axis, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
-            if is_reduction(axis):
+            if chosen(axis):
                 used.update([v for v in walk(value) if isinstance(v, Var)])
         for at, around in enumerate(self.path):
             if isinstance(around, For) and around.loop_var in used:
@@ -127,6 +130,10 @@ class _Finder(Visitor):
         path = self.path[:depth]
         old = self.found.get(buffer)
         self.found[buffer] = path if old is None else _common(old, path)
+
+
+def _is_opaque(axis: IterVar) -> bool:
+    return axis.iter_type == IterVar.OPAQUE
 
 
 def _common(a: Path, b: Path) -> Path:

@@ -50,6 +50,7 @@ from ..stmt import (
 )
 from ..types import BufferType
 from ..visitor import Visitor, children, walk
+from .uses import uses_below
 
 READ, WRITE = 1, 2
 Box = tuple[IntervalSet, ...]
@@ -333,7 +334,17 @@ class _Finder(Visitor):
         self.record(WRITE, stmt.buffer, tuple([self.evaluate(i) for i in stmt.indices]))
         for index in stmt.indices:
             self.visit(index)
-        self.visit(stmt.value)
+        self._stored_value(stmt.value)
+
+    def _stored_value(self, value: Expr) -> None:
+        """Record what a stored value reads: where no loop runs inside, its loads one by one."""
+        uses = () if self.domain else uses_below(value)
+        if uses and not any(isinstance(n, Call | Let) for n in uses):
+            for load in uses:
+                if isinstance(load, BufferLoad):
+                    self.record(READ, load.buffer, tuple([self.evaluate(i) for i in load.indices]))
+        else:
+            self.visit(value)
 
     def visit_SBlockRealize(self, stmt: SBlockRealize) -> None:
         for value in stmt.iter_values:

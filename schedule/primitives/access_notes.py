@@ -10,7 +10,7 @@ from ...ir.arith import Analyzer
 from ...ir.visitor import substitute
 from ..buffers import buffer_at, buffer_type, index_of, one_type, regions
 from ..handles import SBlockRV
-from ..index_maps import with_sizes
+from ..index_maps import with_names
 from ..refusal import Refused, refuse
 from ..registry import primitive
 from ..state import State
@@ -64,11 +64,13 @@ def _prepare_ranges(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     mode = _mode(arguments["buf_type"], node)
     index = index_of(state, arguments["block"], arguments["buffer_index"], mode)
     ranges = arguments["gen_new_ranges"]
+    buffer = buffer_at(state, arguments["block"], index, mode)
     if isinstance(ranges, IndexMap):
-        ranges = ranges.with_dtype(node.iter_vars[0].var.dtype) if node.iter_vars else ranges
+        sizes = [*[a.var for a in node.iter_vars], *buffer_type(buffer).shape]
+        ranges = ranges.with_dtype(sizes[0].dtype if sizes else "int32")
     else:
-        ranges = _map_of_ranges(ranges, node, buffer_at(state, arguments["block"], index, mode))
-    ranges = with_sizes(ranges, state.func(arguments["block"]))
+        ranges = _map_of_ranges(ranges, node, buffer)
+    ranges = with_names(ranges, state, arguments["block"])
     return {**arguments, "buffer_index": index, "gen_new_ranges": ranges}
 
 

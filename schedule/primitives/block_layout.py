@@ -10,7 +10,6 @@ from ...ir import (
     Cast,
     Expr,
     For,
-    ForKind,
     IndexMap,
     IntImm,
     IterVar,
@@ -25,8 +24,8 @@ from ...ir.analysis.blocks import is_reduction, is_spatial
 from ...ir.arith import Analyzer
 from ...ir.visitor import substitute
 from ..handles import SBlockRV
-from ..index_maps import index_map_of, read_map, with_sizes
-from ..legality import chain_reason, plain_loop_reason, reorder_block_reason, starts_at_zero_reason
+from ..index_maps import index_map_of, read_map, with_names
+from ..legality import chain_reason, reorder_block_reason, starts_at_zero_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import is_true, serial_loops
@@ -37,7 +36,7 @@ def _prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     node = state.block(arguments["block"])
     dtype = node.iter_vars[0].var.dtype if node.iter_vars else "int32"
     made = index_map_of(arguments["index_map"], len(node.iter_vars), node, dtype=dtype)
-    return {**arguments, "index_map": with_sizes(made, state.func(arguments["block"]))}
+    return {**arguments, "index_map": with_names(made, state, arguments["block"])}
 
 
 @primitive(
@@ -47,7 +46,8 @@ def _prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
 def transform_block_layout(state: State, block: SBlockRV, index_map: IndexMap | Callable[..., Any]) -> State:
     """Run a block over the axes that an index map, which is one to one, makes of its axes.
 
-    The loops that bound the axes are consumed; all other handles are kept.
+    The loops that bound the axes are consumed, with their kinds and annotations; the new ones are serial.
+    All other handles are kept.
 
     buffers: A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32")
     before:
@@ -126,9 +126,9 @@ def _bound_loops(state: State, realize: SBlockRealize, around: Sequence[For]) ->
     first = min([k for k, lp in enumerate(around) if lp.loop_var in bound], default=len(around))
     loops = list(around[first:])
     for lp in loops:
-        demand(plain_loop_reason(lp) or starts_at_zero_reason(lp))
-        if lp.kind is not ForKind.SERIAL:
-            raise refuse("loop-not-plain", f"loop `{lp.loop_var.name}` is not serial", lp)
+        demand(starts_at_zero_reason(lp))
+        if lp.step is not None:
+            raise refuse("loop-not-plain", f"loop `{lp.loop_var.name}` has a step", lp)
         if lp.loop_var not in bound:
             text = f"loop `{lp.loop_var.name}` binds no axis of block `{node.name_hint}`"
             raise refuse("binding-not-loops", text, lp)

@@ -18,7 +18,7 @@ from ...ir import (
     substitute,
 )
 from ...ir.analysis.blocks import BlockScope, ChildBlock, child_blocks
-from ...ir.stmt import BlockRef
+from ...ir.stmt import BlockRef, seq
 from ..division import AxisPart, DividedBlock, divide_block, joined_regions
 from ..handles import LoopRV, SBlockRV
 from ..legality_data import own_loops_reason
@@ -26,16 +26,16 @@ from ..legality_reduction import dropped_loops_reason, feeds, init_inputs_reason
 from ..moves import own_axes_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, map_realizes
+from ..rewrite import map_realizes
 from ..state import State, block_ref
 from .decompose_reduction import init_nest, update_block
 
 
 @primitive()
 def blockize(
-    state: State, target: LoopRV | list[SBlockRV], preserve_unit_iters: bool = True
+    state: State, target: LoopRV | SBlockRV | Sequence[SBlockRV], preserve_unit_iters: bool = True
 ) -> tuple[State, SBlockRV]:
-    """Make a block of a loop with all that stands in it, or of several blocks that stand in a row.
+    """Make a block of a loop with all that stands in it, or of a block or several that stand in a row.
 
     Each axis of the block inside is divided into an outer and an inner part.  Of a reduction the
     initialiser moves to the new block.  Every handle is kept, the block's handle names the inner
@@ -59,8 +59,9 @@ def blockize(
                         vi_i = T.axis.spatial(8, j)
                         B[vi_o * 8 + vi_i] = A[vi_o * 8 + vi_i] + 1.0
     """
-    if isinstance(target, list | tuple):
-        return _blocks_of(state, [block_ref(state.block(b)) for b in target], preserve_unit_iters)
+    if not isinstance(target, LoopRV):
+        blocks = [target] if isinstance(target, SBlockRV) else target
+        return _blocks_of(state, [block_ref(state.block(b)) for b in blocks], preserve_unit_iters)
     loop = state.loop(target)
     below, clean = child_blocks(loop)
     if len(below) != 1 or not clean:
@@ -159,7 +160,7 @@ def _blocks_of(state: State, refs: Sequence[BlockRef], keep_unit: bool) -> tuple
     made, old = _joined_block(divided, axes, stmts[chosen.start : chosen.stop])
     condition = divided[0][1].outer_condition
     realize = SBlockRealize([p.value for p in axes], condition, made)
-    new = flat_seq([*stmts[: chosen.start], realize, *stmts[chosen.stop :]])
+    new = seq([*stmts[: chosen.start], realize, *stmts[chosen.stop :]])
     if len(old) == 1 and len(stmts) > 1:
         return state.replace(old[0], realize, inside=parent), SBlockRV(block_ref(made))
     return state.replace(body, new, inside=parent), SBlockRV(block_ref(made))
@@ -225,7 +226,7 @@ def _joined_block(
         if not structural_equal(part.outer_condition, first):
             raise refuse("predicate-not-divisible", "the predicates of the blocks differ", child.realize)
     inner = {id(child.realize): _inner(child, part) for child, part in divided}
-    body = flat_seq([map_realizes(s, lambda r: inner.get(id(r), r)) for s in stmts])
+    body = seq([map_realizes(s, lambda r: inner.get(id(r), r)) for s in stmts])
     reads: list[BufferRegion] = []
     writes: list[BufferRegion] = []
     own: list[IterVar] = []

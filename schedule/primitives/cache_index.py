@@ -31,7 +31,7 @@ from ...ir import (
 )
 from ...ir.expr import BinaryOp
 from ...ir.op import Op
-from ...ir.stmt import BlockRef
+from ...ir.stmt import BlockRef, seq
 from ...ir.types import BufferType
 from ...ir.visitor import children
 from ..buffers import allocate, region_at
@@ -39,7 +39,7 @@ from ..handles import SBlockRV
 from ..legality_data import runs_always_reason, storage_scope_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, is_const, serial_loops
+from ..rewrite import is_const, serial_loops
 from ..state import State, block_ref
 from .cache_read import size_vars
 
@@ -102,7 +102,7 @@ def cache_index(
     reads = (*node.reads, *[region_at(b, u) for b, u in zip(buffers, uses)])
     state = state.replace_block(block, made.replace(reads=reads, writes=node.writes))
     scope = state.block(root)
-    state = state.replace_block(root, scope.replace(body=flat_seq([*stmts, scope.body])))
+    state = state.replace_block(root, scope.replace(body=seq([*stmts, scope.body])))
     return allocate(state, root, buffers), handles
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...ir import BufferRegion, Range, Var, substitute
+from ...ir import BufferRegion, BufferStore, Range, Var, structural_equal, substitute
 from ...ir.analysis.blocks import ChildBlock
 from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet, union
@@ -17,6 +17,7 @@ from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import guard
 from ..state import State
+from ..written import always_loads, initialised_reason
 from .cache_read import analyzer_at
 
 
@@ -61,6 +62,9 @@ def cache_inplace(
     child = state.scope(root).children[block.target]
     ana = analyzer_at(state, root, child.loops)
     both_ways = [r for r in (*node.reads, *node.writes) if r.buffer is buffer]
+    same = all(structural_equal(r, both_ways[0]) for r in both_ways)
+    if not (same and isinstance(node.body, BufferStore) and always_loads(node, buffer)):
+        demand(initialised_reason(state, child.ref, buffer, everything=not same))
     written = [r for r in node.writes if r.buffer is buffer]
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", scope=storage_scope)
     first = _copy(child, buffer, copy, both_ways, ana, inwards=True)

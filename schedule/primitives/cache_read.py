@@ -10,7 +10,7 @@ from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
 from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet
-from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt
+from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt, seq
 from ...ir.visitor import type_vars
 from ..buffers import Redirect, allocate, buffer_at, named_buffer, new_buffer
 from ..copies import Part, copy_part, holds, known_extents, offset_move, part_of, relaxed, whole
@@ -25,7 +25,7 @@ from ..legality_data import (
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, guard
+from ..rewrite import guard
 from ..state import State, identity
 from ..written import fills_reason, initialised_reason, outer_condition
 
@@ -116,7 +116,7 @@ def cache_read(
         state = state.replace(realize, Redirect(buffer, copy, *moves, reads_only=True)(realize))
     if at is None:
         node = state.block(root)
-        state = state.replace_block(root, node.replace(body=flat_seq([copied, node.body])))
+        state = state.replace_block(root, node.replace(body=seq([copied, node.body])))
     else:
         stands = state.place(identity(at)).node
         state = state.replace(stands, SeqStmt([copied, stands]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir import Var
 from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
-from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt, Stmt
+from ...ir.stmt import BlockRef, For, SBlockRealize, SeqStmt, Stmt, seq
 from ..buffers import Redirect, allocate, buffer_at, new_buffer
 from ..copies import copy_part, offset_move
 from ..handles import SBlockRV
@@ -22,7 +22,7 @@ from ..legality_data import (
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, guard
+from ..rewrite import guard
 from ..state import State, identity
 from ..written import fills_reason, outer_condition
 from .cache_read import (
@@ -102,7 +102,7 @@ def put_before(state: State, root: BlockRef, at: For | SBlockRealize | None, stm
     """The state with a statement before another of the scope; None: at its end."""
     if at is None:
         node = state.block(root)
-        return state.replace_block(root, node.replace(body=flat_seq([node.body, stmt])))
+        return state.replace_block(root, node.replace(body=seq([node.body, stmt])))
     stands = state.place(identity(at)).node
     return state.replace(stands, SeqStmt([stmt, stands]))
 

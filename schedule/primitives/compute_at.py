@@ -22,13 +22,14 @@ from ...ir import (
     Stmt,
     Var,
     const,
+    substitute,
 )
 from ...ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ...ir.analysis.cover import relaxed_region
 from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet, union
 from ...ir.arith.iter_map import detect_iter_map
-from ...ir.stmt import BlockRef, ForKind
+from ...ir.stmt import BlockRef, ForKind, seq
 from ...ir.types import BufferType
 from ..handles import INLINE, LoopRV, SBlockRV
 from ..legality import not_output
@@ -36,7 +37,8 @@ from ..legality_compute_at import (
     all_below_reason,
     all_produced_reason,
     blocks_below,
-    carried_predicate_reason,
+    carried_conditions,
+    inputs_reason,
     once_reason,
     place_reason,
     produced_boxes,
@@ -47,7 +49,7 @@ from ..locate import AxisSolver, domain_of
 from ..moves import bind_sizes, own_axes_reason, remove_leaf, settled_inputs_reason
 from ..refusal import Reason, Refused, demand, refuse
 from ..registry import primitive
-from ..rewrite import bind_loop, flat_seq, is_const, serial_loops
+from ..rewrite import bind_loop, is_const, serial_loops
 from ..state import State, block_ref
 from .compute_inline import compute_inline
 from .reverse_compute_inline import reverse_compute_inline
@@ -89,22 +91,31 @@ def compute_at(
     """
     if isinstance(loop.target, str):
         return _at_mark(state, block, loop.target, compute_inline)
-    ref, target = block_ref(state.block(block)), state.loop(loop)
-    demand(place_reason(state, ref, target))
-    scope = state.scope_around(ref)
-    child = scope.children[ref]
+    scope, child, target, below = _placed(state, block, loop)
+    ref = child.ref
     demand(not_output(state, child.block))
-    below = blocks_below(scope, target)
     consumers = scope.consumers(ref)
     demand(all_below_reason(scope, ref, consumers, below, "consumer"))
-    demand(own_axes_reason(child) or carried_predicate_reason(child) or settled_inputs_reason(scope, ref))
+    demand(own_axes_reason(child) or settled_inputs_reason(scope, ref))
+    asked = carried_conditions(child)
     at = _position(scope, target, scope.producers(ref), consumers, index)
     loops = [*state.loops(loop), target]
     ana = _analyzer(loops)
     boxes = _needed_boxes(scope, child, consumers, loops, ana)
     solved = AxisSolver(child.block.iter_vars, ana).solve(child.block.writes, boxes)
-    nest = _nest(child, solved, loops, ana, preserve_unit_loops)
+    nest = _nest(child, solved, loops, ana, preserve_unit_loops, asked)
+    demand(inputs_reason(scope, ChildBlock(nest.realize, (*loops, *nest.loops))))
     return _moved(state, ref, target, nest, at)
+
+
+def _placed(
+    state: State, block: SBlockRV, loop: LoopRV
+) -> tuple[BlockScope, ChildBlock, For, list[BlockRef]]:
+    """The scope, the block in it, the loop where it may go, and the blocks below that. Raises Refused."""
+    target = state.loop(loop)
+    demand(place_reason(state, block_ref(state.block(block)), target))
+    _, scope, child = state.standing(block)
+    return scope, child, target, blocks_below(scope, target)
 
 
 def _at_mark(state: State, block: SBlockRV, mark: str, inline: Callable[[State, SBlockRV], State]) -> State:
@@ -148,11 +159,8 @@ def reverse_compute_at(
     """
     if isinstance(loop.target, str):
         return _at_mark(state, block, loop.target, reverse_compute_inline)
-    ref, target = block_ref(state.block(block)), state.loop(loop)
-    demand(place_reason(state, ref, target))
-    scope = state.scope_around(ref)
-    child = scope.children[ref]
-    below = blocks_below(scope, target)
+    scope, child, target, below = _placed(state, block, loop)
+    ref = child.ref
     producers = scope.producers(ref)
     demand(all_below_reason(scope, ref, producers, below, "producer"))
     demand(own_axes_reason(child) or whole_domain_reason(child))
@@ -178,7 +186,7 @@ def _consumer_nest(
             continue
         ana = _analyzer(loops)
         solved = AxisSolver(child.block.iter_vars, ana).region(region, boxes[region.buffer])
-        nest = _nest(child, solved, loops, ana, keep_unit)
+        nest = _nest(child, solved, loops, ana, keep_unit, ())
         moved = ChildBlock(nest.realize, (*loops, *nest.loops))
         why = reads_produced_reason(moved, len(loops), boxes, ana)
         if why is None:
@@ -286,8 +294,9 @@ def _nest(
     loops: Sequence[For],
     ana: Analyzer,
     preserve_unit_loops: bool,
+    asked: Sequence[Expr],
 ) -> _Nest:
-    """The block under loops `ax0`, `ax1`, ... over the values of its axes."""
+    """The block under loops `ax0`, `ax1`, ... over the values of its axes for which `asked` holds."""
     variables: list[Var] = []
     extents: list[Expr] = []
     values: list[Expr] = []
@@ -313,6 +322,10 @@ def _nest(
             limit = dom.min if kind is GE else dom.min + dom.extent
             part = ana.simplify(kind(checked, limit))
             predicate = part if predicate is None else And(predicate, part)
+    of = {axis.var: value for axis, value in zip(child.block.iter_vars, values)}
+    for cond in asked:
+        part = ana.simplify(substitute(cond, of))
+        predicate = part if predicate is None else And(predicate, part)
     realize = SBlockRealize(values, const(1, "bool") if predicate is None else predicate, child.block)
     stmt = serial_loops(variables, extents, realize)
     made: list[For] = []
@@ -377,4 +390,4 @@ def _moved(state: State, ref: BlockRef, target: For, nest: _Nest, at: int) -> St
     now = state.loop(target.loop_var)
     stmts = list(now.body.seq if isinstance(now.body, SeqStmt) else (now.body,))
     stmts.insert(at, nest.stmt)
-    return state.replace(now, now.replace(body=flat_seq(stmts)))
+    return state.replace(now, now.replace(body=seq(stmts)))

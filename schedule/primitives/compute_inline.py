@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ...errors import LoopwrightError
 from ...ir import (
     BufferLoad,
     BufferStore,
     Cast,
     Expr,
+    IndexMap,
     Let,
     SBlock,
     Var,
@@ -16,8 +20,9 @@ from ...ir import (
 )
 from ...ir.analysis.blocks import BlockScope
 from ...ir.analysis.regions import block_access_regions
+from ...ir.analysis.uses import uses_below
 from ...ir.stmt import BlockRef
-from ...ir.visitor import Rewriter, nodes_below
+from ...ir.visitor import Rewriter
 from ...node import Attrs
 from ..handles import SBlockRV
 from ..legality_inline import element_loads, inline_block_reason, single_store, store_axes_reason
@@ -31,7 +36,7 @@ from ..moves import (
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..state import State, block_ref
+from ..state import State
 
 
 @primitive()
@@ -58,23 +63,43 @@ def compute_inline(state: State, block: SBlockRV) -> State:
                 vi = T.axis.spatial(64, i)
                 B[vi] = A[vi] * 2.0 + 1.0
     """
-    ref = block_ref(state.block(block))
-    root = state.scope_root(ref)
-    scope = state.scope(root)
-    child = scope.children[ref]
-    demand(inline_block_reason(scope, ref))
+    root, scope, child = state.standing(block)
+    ref = child.ref
+    demand(inline_block_reason(scope, ref, others_branch=True))
     demand(allocated_reason(state, child.block, "its result would be lost"))
     demand(own_axes_reason(child) or settled_inputs_reason(scope, ref))
     store = single_store(child.block)
-    demand(store_axes_reason(child.block, store))
+    cell = _cell(child.block, store)
+    if cell is None:
+        demand(store_axes_reason(child.block, store))
     readers = _readers(scope, ref, store.buffer)
     state = remove_leaf(state, ref)
     for reader in readers:
         realize = state.realize(reader)
-        named = substitute(realize, _axes_taken_over(realize.block, store)) if len(readers) == 1 else realize
-        made = Inliner(store)(named)
+        alone = len(readers) == 1 and cell is None
+        named = substitute(realize, _axes_taken_over(realize.block, store)) if alone else realize
+        made = Inliner(store, cell)(named)
         state = state.replace(realize, made)
     return drop_buffers(state, root, [store.buffer])
+
+
+class Cell(NamedTuple):
+    """The axes of a block, and the map from the indices of an element that it stores to them."""
+
+    axes: list[Var]
+    inverse: IndexMap
+
+
+def _cell(block: SBlock, store: BufferStore) -> Cell | None:
+    """How the cell that is stored gives the axes; None where its indices are axes, or not one to one."""
+    if store_axes_reason(block, store) is None or not block.iter_vars:
+        return None
+    axes = [a.var for a in block.iter_vars]
+    domains = [a.dom for a in block.iter_vars]
+    try:
+        return Cell(axes, IndexMap(axes, store.indices).non_surjective_inverse(domains)[0])
+    except LoopwrightError:
+        return None
 
 
 def _axes_taken_over(block: SBlock, store: BufferStore) -> dict[Var, Var]:
@@ -119,12 +144,16 @@ def mentions_in_range(e: Expr, buffer: Var) -> bool:
 
 
 class Inliner(Rewriter):
-    """Replaces loads of the stored buffer by the stored value; signatures of blocks follow."""
+    """Replaces loads of the stored buffer by the stored value; signatures of blocks follow.
 
-    def __init__(self, store: BufferStore) -> None:
+    `cell` says how an element gives the axes, where its indices are not those axes themselves.
+    """
+
+    def __init__(self, store: BufferStore, cell: Cell | None = None) -> None:
         super().__init__()
         self.store = store
-        self.binds = any(isinstance(n, Let) for n in nodes_below(store))
+        self.cell = cell
+        self.binds = any(isinstance(n, Let) for n in uses_below(store))
 
     def visit_BufferLoad(self, e: BufferLoad) -> Expr:
         made = self.visit_fields(e)
@@ -132,7 +161,10 @@ class Inliner(Rewriter):
             assert isinstance(made, Expr)
             return made
         values: dict[Var, Expr] = {}
-        for axis, index in zip(self.store.indices, made.indices):
+        pairs = zip(self.store.indices, made.indices)
+        if self.cell is not None:
+            pairs = zip(self.cell.axes, self.cell.inverse.map_indices(made.indices))
+        for axis, index in pairs:
             if isinstance(axis, Var) and index is not axis:
                 values[axis] = index if index.ty is axis.ty else Cast(axis.ty, index)
         value = substitute(self.store.value, values)

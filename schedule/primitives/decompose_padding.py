@@ -85,9 +85,9 @@ def _where_reason(scope: BlockScope, ref: BlockRef, target: For) -> Reason | Non
     child = scope.children[ref]
     if not any(lp is target for lp in child.loops):
         text = f"loop `{target.loop_var.name}` is not around block `{child.block.name_hint}`"
-        return Reason("loop-not-around", text, target)
+        return Reason("not-in-loop", text, target)
     why = complete_reason(scope, ref)
-    return None if why is None else Reason("not-complete", why, child.block)
+    return None if why is None else Reason("block-kind", why, child.block)
 
 
 def _fill(

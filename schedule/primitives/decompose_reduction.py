@@ -28,6 +28,7 @@ from ..legality_reduction import (
     feeds,
     init_inputs_reason,
     outer_loops_reason,
+    outer_steps_reason,
     reduction_block_reason,
     repeated_update_reason,
 )
@@ -66,7 +67,7 @@ def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[St
     ref, target = block_ref(state.block(block)), state.loop(loop)
     scope = state.scope_around(ref)
     child = scope.children[ref]
-    demand(outer_loops_reason(child, target))
+    demand(outer_loops_reason(child, target) or outer_steps_reason(state, child))
     if state.check:
         demand(reduction_block_reason(scope, ref))
     at = [lp is target for lp in child.loops].index(True)

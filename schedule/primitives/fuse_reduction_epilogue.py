@@ -20,6 +20,7 @@ from ...ir import (
 from ...ir.analysis.blocks import ChildBlock
 from ...ir.analysis.regions import block_access_regions
 from ...ir.operators import add
+from ...ir.stmt import seq
 from ..handles import SBlockRV
 from ..legality_inline import (
     element_loads,
@@ -28,12 +29,12 @@ from ..legality_inline import (
     single_store,
     whole_domain_reason,
 )
-from ..legality_reduction import idle_loop_reason, reduction_block_reason
+from ..legality_reduction import idle_loop_reason, outer_steps_reason, reduction_block_reason
 from ..moves import own_axes_reason, remove_leaf
 from ..reducers import Reduction, reduction_of
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, is_true
+from ..rewrite import is_true
 from ..state import State, block_ref
 from .reverse_compute_inline import axes_by_elements, on_loops, only_producer
 
@@ -77,6 +78,7 @@ def fuse_reduction_epilogue(state: State, reduction_block: SBlockRV, epilogue_bl
     scope = state.scope(root)
     child, sums = scope.children[ref], scope.children[before]
     demand(reduction_block_reason(scope, before) or inline_block_reason(scope, ref))
+    demand(outer_steps_reason(state, sums))
     if only_producer(state, scope, ref) is not before:
         text = f"block `{child.block.name_hint}` does not read the result of `{sums.block.name_hint}`"
         raise refuse("no-producer", text, child.block)
@@ -119,7 +121,7 @@ def _fused(sums: ChildBlock, found: Reduction, made: BufferStore, values: Mappin
     else:
         so_far = BufferLoad(found.buffers[0], found.indices)
         last = BufferStore(made.buffer, _applied(made.value, load, so_far, values), store.indices)
-        block = sums.block.replace(body=flat_seq([sums.block.body, last]))
+        block = sums.block.replace(body=seq([sums.block.body, last]))
     reads, writes = block_access_regions(block)
     return block.replace(reads=reads, writes=writes)
 

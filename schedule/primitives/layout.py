@@ -12,6 +12,7 @@ from ...ir import (
     BufferType,
     Expr,
     IndexMap,
+    IntImm,
     PrimFunc,
     PrimType,
     SBlockRealize,
@@ -25,7 +26,7 @@ from ...ir.stmt import BlockRef
 from ...ir.visitor import type_vars
 from ..buffers import allocator, buffer_at, buffer_type, one_type
 from ..handles import SBlockRV
-from ..index_maps import index_map_of, read_map, with_sizes
+from ..index_maps import index_map_of, read_map, with_names
 from ..layout_padding import add_padding
 from ..refusal import Reason, Refused, refuse
 from ..registry import primitive
@@ -45,18 +46,24 @@ def _prepare(state: State, arguments: dict[str, Any]) -> dict[str, Any]:
     shape = buffer_type(buffer).shape
     dtype = shape[0].dtype if shape else "int32"
     made = index_map_of(arguments["index_map"], len(shape), node, dtype=dtype)
-    func = state.func(arguments["block"])
-    made = with_sizes(made, func)
+    made = with_names(made, state, arguments["block"])
     pad = _pad_map(arguments["pad_value"], len(made.final_indices), buffer, dtype, node)
-    pad = None if pad is None else with_sizes(pad, func)
+    pad = None if pad is None else with_names(pad, state, arguments["block"])
     return {**arguments, "buffer": (mode, index), "index_map": made, "pad_value": pad}
 
 
 def _pad_map(given: Any, rank: int, buffer: Var, dtype: Any, at: Any) -> IndexMap | None:
     """The value of padding as a map from new indices."""
     if isinstance(given, IndexMap):
+        value = given.final_indices[0] if len(given.final_indices) == 1 else None
+        wanted = buffer_type(buffer).dtype
+        if isinstance(value, IntImm) and wanted.is_integral:
+            # A trace's text says a plain number, whatever its type.
+            return IndexMap(
+                [Var(v.name, PrimType(dtype)) for v in given.initial_indices], [const(value.value, wanted)]
+            )
         same = {e.dtype for e in (*given.initial_indices, *given.final_indices)}
-        return given.with_dtype(dtype) if len(same) == 1 else given
+        return given.with_dtype(dtype) if len(same) == 1 and given.initial_indices else given
     if given is None:
         return None
     variables = [Var(f"indices_{k}", PrimType(dtype)) for k in range(rank)]

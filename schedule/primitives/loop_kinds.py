@@ -78,8 +78,7 @@ def unroll(state: State, loop: LoopRV) -> State:
                 vi = T.axis.spatial(64, i)
                 B[vi] = A[vi] + 1.0
     """
-    node = state.loop(loop)
-    return state.replace(node, node.replace(kind=ForKind.UNROLLED, thread_binding=None))
+    return _with_kind(state, loop, ForKind.UNROLLED)
 
 
 @primitive()
@@ -104,13 +103,14 @@ def bind(state: State, loop: LoopRV, thread_axis: str) -> State:
     """
     if thread_axis not in _TAGS:
         raise refuse("thread-axis", f"there is no thread axis `{thread_axis}`", note=", ".join(sorted(_TAGS)))
-    node = state.loop(loop)
-    demand(loop_kind_reason(state, node, thread_axis))
-    axis = IterVar(None, Var("", node.loop_var.ty), IterVar.THREAD_INDEX, thread_axis)
-    return state.replace(node, node.replace(kind=ForKind.THREAD_BINDING, thread_binding=axis))
+    return _with_kind(state, loop, ForKind.THREAD_BINDING, thread_axis)
 
 
-def _with_kind(state: State, loop: LoopRV, kind: ForKind) -> State:
+def _with_kind(state: State, loop: LoopRV, kind: ForKind, thread_axis: str = "") -> State:
     node = state.loop(loop)
-    demand(loop_kind_reason(state, node))
-    return state.replace(node, node.replace(kind=kind, thread_binding=None))
+    if kind is not ForKind.UNROLLED:
+        demand(loop_kind_reason(state, node, thread_axis))
+    axis = (
+        IterVar(None, Var("", node.loop_var.ty), IterVar.THREAD_INDEX, thread_axis) if thread_axis else None
+    )
+    return state.replace(node, node.replace(kind=kind, thread_binding=axis))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ...ir import (
     Expr,
@@ -22,12 +22,12 @@ from ...ir.analysis.blocks import child_blocks
 from ...ir.analysis.regions import WRITE, block_access_regions, touched_buffers
 from ...ir.arith import Analyzer
 from ...ir.expr import as_expr
-from ...ir.stmt import SBlockRealize, SeqStmt, Stmt
+from ...ir.stmt import SBlockRealize, SeqStmt, Stmt, seq
 from ..handles import LoopRV
-from ..legality import independent_iterations_reason, plain_loop_reason, starts_at_zero_reason
+from ..legality import independent_iterations_reason, own_cells, plain_loop_reason, starts_at_zero_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import flat_seq, is_const, simplify_bindings
+from ..rewrite import is_const, simplify_bindings
 from ..state import State
 from .loops_split import like_loop
 
@@ -96,7 +96,7 @@ def loop_partition(
         parts.append(_opaque(f"{name}_{var.name}_partition", piece))
         made.append(LoopRV(var))
         start = ana.simplify(add(start, length))
-    whole = _opaque(f"{name}_{node.loop_var.name}_common", flat_seq(parts))
+    whole = _opaque(f"{name}_{node.loop_var.name}_common", seq(parts))
     return state.replace(node, whole), made
 
 
@@ -140,7 +140,8 @@ def _opaque(name: str, body: Stmt) -> SBlockRealize:
 def merge(state: State, *loops: LoopRV) -> tuple[State, LoopRV]:
     """Make one nest of nests that stand side by side, each given by its innermost loop.
 
-    Handles of the loops of all nests are consumed; all others are kept.
+    What stood in them keeps its order; names are those of the nest given first.  Handles of the loops of
+    all nests are consumed; all others are kept.
 
     before:
         for i in range(64):
@@ -171,25 +172,31 @@ def merge(state: State, *loops: LoopRV) -> tuple[State, LoopRV]:
     ana = state.analyzer(nests[0][0].loop_var, inside=False)
     _check_nests(nests, ana)
     variables = [Var(lp.loop_var.name + "_m", lp.loop_var.ty) for lp in nests[0]]
+    nests = _in_program_order(state, nests)
     bodies = [substitute(nest[-1].body, {lp.loop_var: v for lp, v in zip(nest, variables)}) for nest in nests]
-    body = flat_seq(bodies)
+    body = seq(bodies)
     for lp, var in reversed(list(zip(nests[0], variables))):
         body = For(var, const(0, var.dtype), lp.extent, ForKind.SERIAL, body)
     assert isinstance(body, For)
     if state.check:
-        demand(independent_iterations_reason(_innermost(body, len(variables))))
-        _check_writes(nests)
+        merged = _merged(body, len(variables))
+        own = own_cells(merged[-1], merged)
+        demand(independent_iterations_reason(merged[-1], own))
+        _check_writes(nests, own)
     sequence, rest = _without(state, nests, body)
     parent = state.place(nests[0][0].loop_var).parent
     new = state.replace(sequence, rest, inside=parent) if parent is not None else _at_root(state, nests, rest)
     return new, LoopRV(variables[-1])
 
 
-def _innermost(loop: For, depth: int) -> For:
-    for _ in range(depth - 1):
-        assert isinstance(loop.body, For)
-        loop = loop.body
-    return loop
+def _merged(loop: For, depth: int) -> list[For]:
+    """The loop and those directly in it, this many."""
+    found = [loop]
+    while len(found) < depth:
+        inner = found[-1].body
+        assert isinstance(inner, For)
+        found.append(inner)
+    return found
 
 
 def _nests(state: State, inner: Sequence[For]) -> list[list[For]]:
@@ -211,6 +218,15 @@ def _nests(state: State, inner: Sequence[For]) -> list[list[For]]:
     return nests
 
 
+def _in_program_order(state: State, nests: Sequence[list[For]]) -> list[list[For]]:
+    """The nests in the order in which they stand in one sequence of statements."""
+    by_root = {id(nest[0]): nest for nest in nests}
+    found = [by_root[id(s)] for s in _sequence_of(state, nests).seq if id(s) in by_root]
+    if len(found) != len(nests):
+        raise refuse("loops-not-siblings", "the loops do not stand in one sequence", nests[-1][0])
+    return found
+
+
 def _check_nests(nests: Sequence[Sequence[For]], ana: Analyzer) -> None:
     for nest in nests:
         for k, lp in enumerate(nest):
@@ -223,13 +239,13 @@ def _check_nests(nests: Sequence[Sequence[For]], ana: Analyzer) -> None:
                 )
 
 
-def _check_writes(nests: Sequence[Sequence[For]]) -> None:
-    """No two nests write the same buffer."""
+def _check_writes(nests: Sequence[Sequence[For]], own: Collection[Var]) -> None:
+    """No two nests write the same buffer, but in cells of an iteration's own."""
     seen: dict[Var, For] = {}
     for nest in nests:
         for buffer, modes in touched_buffers(nest[0]).items():
             if modes & WRITE:
-                if buffer in seen:
+                if buffer in seen and buffer not in own:
                     raise refuse("order-dependence", f"two of the nests write `{buffer.name}`", nest[0])
                 seen[buffer] = nest[0]
 
@@ -242,8 +258,6 @@ def _without(state: State, nests: Sequence[Sequence[For]], merged: Stmt) -> tupl
     sequence = _sequence_of(state, nests)
     roots = [nest[0] for nest in nests]
     at = [i for i, s in enumerate(sequence.seq) if any(s is r for r in roots)]
-    if len(at) != len(roots):
-        raise refuse("loops-not-siblings", "the loops do not stand in one sequence", roots[-1])
     first, last = at[0], at[-1]
     between: list[Stmt] = []
     for i in range(first, last + 1):
@@ -258,7 +272,7 @@ def _without(state: State, nests: Sequence[Sequence[For]], merged: Stmt) -> tupl
                     text = f"a statement between the loops uses `{buffer.name}`"
                     raise refuse("order-dependence", text, stmt)
     kept = [*sequence.seq[:first], merged, *between, *sequence.seq[last + 1 :]]
-    return sequence, flat_seq(kept)
+    return sequence, seq(kept)
 
 
 def _sequence_of(state: State, nests: Sequence[Sequence[For]]) -> SeqStmt:

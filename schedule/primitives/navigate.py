@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import suggest
-from ...ir import PrimFunc, Var
+from ...ir import PrimFunc
 from ...ir.stmt import SBlockRealize
 from ..handles import LoopRV, SBlockRV
 from ..refusal import Reason, Refused, refuse
@@ -42,7 +42,7 @@ def get_sblock(state: State, name: str, func_name: str | None = None) -> tuple[S
     known = f"blocks of `{func_name}`: {', '.join(dict.fromkeys(names))}"
     if found:
         text = f"{len(found)} blocks are called `{name}` in `{func_name}`"
-        raise Refused(Reason("ambiguous-block", text, found[1].block, notes=(known,)))
+        raise Refused(Reason("several-blocks", text, found[1].block, notes=(known,)))
     raise Refused(
         Reason("no-block", f"`{func_name}` has no block `{name}`", help=suggest(name, names), notes=(known,))
     )
@@ -80,15 +80,15 @@ def get_consumers(state: State, block: SBlockRV) -> tuple[State, list[SBlockRV]]
 
 @primitive(pure=True)
 def get_output_blocks(state: State, scope_block: SBlockRV) -> tuple[State, list[SBlockRV]]:
-    """The blocks below, at any depth, that write buffers not allocated in this block or around them."""
+    """The blocks below, at any depth, that write what the block directly around them does not allocate."""
     found: list[SBlockRealize] = []
-    _outputs(state, state.realize(scope_block), set(state.block(scope_block).alloc_buffers), found)
+    _outputs(state.realize(scope_block), found)
     return state, _handles(found)
 
 
-def _outputs(state: State, above: SBlockRealize, own: set[Var], found: list[SBlockRealize]) -> None:
+def _outputs(above: SBlockRealize, found: list[SBlockRealize]) -> None:
+    own = set(above.block.alloc_buffers)
     for child in child_realizes(above):
         if any(w.buffer not in own for w in child.block.writes):
             found.append(child)
-            views = [m.buffer for m in child.block.match_buffers]
-            _outputs(state, child, {*own, *child.block.alloc_buffers, *views}, found)
+        _outputs(child, found)

@@ -32,15 +32,16 @@ from ...ir.types import BufferType
 from ...ir.visitor import Rewriter
 from ..handles import SBlockRV
 from ..legality import complete_or_reduction, stage_pipeline
-from ..legality_padding import einsum_reason, trivial_nest_reason
+from ..legality_padding import beside_reason, einsum_reason, first_growing, trivial_nest_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import serial_loops
-from ..state import State, block_ref
+from ..state import State, identity
+from .cache_read import statement_at
 
 
 @primitive()
-def pad_einsum(state: State, block: SBlockRV, padding: list[int]) -> State:
+def pad_einsum(state: State, block: SBlockRV, padding: Sequence[int]) -> State:
     """Let the axes of a block run to multiples of these numbers; what it reads is padded with zeros.
 
     What it writes is cut back to the old size.  Every handle is kept.
@@ -69,10 +70,7 @@ def pad_einsum(state: State, block: SBlockRV, padding: list[int]) -> State:
                 v0 = T.axis.spatial(10, i0)
                 B[v0] = B_pad[v0]
     """
-    ref = block_ref(state.block(block))
-    root = state.scope_root(ref)
-    scope = state.scope(root)
-    child = scope.children[ref]
+    root, scope, child = state.standing(block)
     old = child.block
     if len(padding) != len(old.iter_vars) or any(int(p) <= 0 for p in padding):
         text = (
@@ -83,7 +81,7 @@ def pad_einsum(state: State, block: SBlockRV, padding: list[int]) -> State:
     if not extents:
         return state
     demand(trivial_nest_reason(scope, child, extents))
-    demand(stage_pipeline(state, ref))
+    demand(stage_pipeline(state, child.ref))
     if state.check:
         alone = local_scope(child.loops[0] if child.loops else child.realize)
         demand(complete_or_reduction(alone, old))
@@ -97,9 +95,13 @@ def pad_einsum(state: State, block: SBlockRV, padding: list[int]) -> State:
             after.append(_copy(f"{buffer.name}_pad", new, buffer, indices, old, extents, grow=False))
         else:
             before.append(_copy(f"{buffer.name}_pad", buffer, new, indices, old, extents, grow=True))
-    nest = _nest(child, extents, {b: new for b, (new, _) in padded.items()})
-    top = child.loops[0] if child.loops else child.realize
-    state = state.replace(top, SeqStmt([*before, nest, *after]))
+    demand(beside_reason(scope, child, padded))
+    first = first_growing(child, extents)
+    grown = _nest(child, first, extents, {b: new for b, (new, _) in padded.items()})
+    state = state.replace(child.loops[first] if first < len(child.loops) else child.realize, grown)
+    if before or after:
+        top = state.place(identity(statement_at(child, 0))).node
+        state = state.replace(top, SeqStmt([*before, top, *after]))
     outer = state.block(root)
     made = [new for new, _ in padded.values()]
     return state.replace_block(root, outer.replace(alloc_buffers=[*outer.alloc_buffers, *made]))
@@ -210,8 +212,8 @@ class _Swap(Rewriter):
         self.vars.update(buffers)
 
 
-def _nest(child: ChildBlock, extents: Mapping[Var, Expr], buffers: Mapping[Var, Var]) -> Stmt:
-    """The block's nest over the new domains and buffers."""
+def _nest(child: ChildBlock, first: int, extents: Mapping[Var, Expr], buffers: Mapping[Var, Var]) -> Stmt:
+    """The block's loops from number `first` on, over the new domains and buffers."""
     by_loop = {
         v: extents[a.var]
         for a, v in zip(child.block.iter_vars, child.realize.iter_values)
@@ -223,7 +225,7 @@ def _nest(child: ChildBlock, extents: Mapping[Var, Expr], buffers: Mapping[Var, 
         for a in child.block.iter_vars
     ]
     stmt: Stmt = child.realize.replace(block=block.replace(iter_vars=axes))
-    for lp in reversed(child.loops):
+    for lp in reversed(child.loops[first:]):
         extent = by_loop.get(lp.loop_var)
         stmt = lp.replace(body=stmt) if extent is None else lp.replace(body=stmt, extent=extent)
     return stmt

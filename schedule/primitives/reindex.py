@@ -9,6 +9,9 @@ from ...ir import (
     BufferLoad,
     BufferStore,
     Expr,
+    For,
+    ForKind,
+    IntImm,
     IterVar,
     MatchBufferRegion,
     Range,
@@ -16,6 +19,7 @@ from ...ir import (
     SBlockRealize,
     Var,
     const,
+    find,
     free_vars,
     structural_equal,
     substitute,
@@ -24,15 +28,15 @@ from ...ir import (
 from ...ir.analysis.blocks import ChildBlock, is_reduction, is_spatial
 from ...ir.analysis.cover import shared_loops
 from ...ir.arith import Analyzer
-from ...ir.stmt import BlockRef, SeqStmt
+from ...ir.stmt import BlockRef, SeqStmt, Stmt
 from ..buffers import Redirect, allocate, buffer_at, index_of, new_buffer, point, regions
-from ..copies import bounds_condition, copy_block, whole
+from ..copies import Part, bounds_condition, copy_block, whole
 from ..counting import distinct
 from ..handles import SBlockRV
-from ..legality_data import accumulates_reason, only_blocks_reason, runs_always_reason
+from ..legality_data import accumulates_reason, only_blocks_reason, reads_reason, runs_always_reason
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import is_const, serial_loops
+from ..rewrite import is_const
 from ..state import State, block_ref, identity
 from ..written import always_loads, covers_domain, fills_reason, initialised_reason
 from .cache_read import statement_at
@@ -106,12 +110,14 @@ def reindex(state: State, block: SBlockRV, buffer: tuple[str, int] | str | Var) 
     mode, index = cast("tuple[Any, Any]", buffer)
     old = buffer_at(state, block, index, str(mode))
     root = state.scope_root(block)
-    demand(only_blocks_reason(state, root) or runs_always_reason(state, root, [block.target]))
+    demand(reads_reason(state, block.target, old) if mode == "read" else only_blocks_reason(state, root))
+    demand(runs_always_reason(state, root, [block.target]))
     child = state.scope(root).children[block.target]
     indices = simple_indices(child, single_access(child, old))
     axes = used_axes(child.block, indices)
     _check_axes(child, axes, indices)
-    shape = [a.dom.extent for a in axes if a.dom is not None]
+    ana = state.analyzer(root)
+    shape = [ana.simplify(a.dom.min + a.dom.extent) for a in axes if a.dom is not None]
     new = new_buffer(old, f"{old.name}_reindex", shape=shape)
     inside: SBlockRealize = fixed_access(old, new, [a.var for a in axes])(child.realize)
     if mode == "read":
@@ -157,8 +163,11 @@ def _copy(
         node = copy_block(f"{new.name}_reindex", made, old, at, new, plain)
     else:
         node = copy_block(new.name, made, new, plain, old, at)
-    extents = [m.dom.extent for m in made if m.dom is not None]
-    return serial_loops(loops, extents, SBlockRealize(loops, inside, node)), block_ref(node)
+    body: Stmt = SBlockRealize(loops, inside, node)
+    for var, m in reversed(list(zip(loops, made))):
+        assert m.dom is not None
+        body = For(var, m.dom.min, m.dom.extent, ForKind.SERIAL, body)
+    return body, block_ref(node)
 
 
 # what the block does with the buffer
@@ -175,6 +184,11 @@ def single_access(child: ChildBlock, buffer: Var) -> tuple[Expr, ...]:
     if found is None:
         text = f"block `{child.block.name_hint}` does not access `{buffer.name}` itself"
         raise refuse("access-pattern", text, child.block)
+    once: dict[Var, Expr] = {
+        lp.loop_var: lp.min for lp in find(child.block.body, For) if is_const(lp.extent, 1)
+    }
+    if once:
+        found = tuple([Analyzer().simplify(substitute(e, once)) for e in found])
     inside = set(free_vars(child.block)) | {a.var for a in child.block.iter_vars}
     for e in found:
         for v in walk(e):
@@ -237,8 +251,8 @@ def used_axes(block: SBlock, exprs: Sequence[Expr]) -> list[IterVar]:
 def _check_axes(child: ChildBlock, axes: Sequence[IterVar], indices: Sequence[Expr]) -> None:
     loops = {lp.loop_var for lp in child.loops}
     for a in axes:
-        if a.dom is None or not is_const(a.dom.min, 0):
-            raise refuse("axis-domain", f"axis `{a.var.name}` does not start at 0", child.block)
+        if a.dom is None or not isinstance(a.dom.min, IntImm) or a.dom.min.value < 0:
+            raise refuse("axis-domain", f"axis `{a.var.name}` does not start at a number from 0", child.block)
         outside = [v for v in walk(a.dom.extent) if isinstance(v, Var) and v in loops]
         if outside or not (is_spatial(a) or is_reduction(a)):
             text = f"axis `{a.var.name}` has no extent of its own, or an order"
@@ -298,4 +312,5 @@ def _check_write(
         raise refuse("not-injective", text, node)
     if axes:
         new = next(r.buffer for r in inside.block.writes if r.buffer.name == f"{buffer.name}_reindex")
-        demand(fills_reason(ChildBlock(inside, child.loops), new, 0, whole(new), state.analyzer(root)))
+        part = Part(tuple([a.dom for a in axes if a.dom is not None]), whole(new).limits)
+        demand(fills_reason(ChildBlock(inside, child.loops), new, 0, part, state.analyzer(root)))

@@ -22,23 +22,24 @@ from ...ir import (
 from ...ir.analysis.blocks import ChildBlock, is_spatial
 from ...ir.analysis.cover import shared_loops
 from ...ir.arith.intset import IntervalSet, eval_set
-from ...ir.stmt import BlockRef, SeqStmt
+from ...ir.stmt import BlockRef, SeqStmt, seq
 from ..buffers import allocate, buffer_at, named_buffer, new_buffer
 from ..copies import bounds_condition, copy_block
 from ..counting import distinct, follows
 from ..handles import SBlockRV
-from ..index_maps import index_map_of, with_sizes
+from ..index_maps import index_map_of, with_names
 from ..legality_data import (
     accumulates_reason,
     one_writer_reason,
     only_blocks_reason,
+    reads_reason,
     runs_always_reason,
     storage_scope_reason,
     written_before_reason,
 )
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import bind_loop, both, flat_seq, loops_around
+from ..rewrite import bind_loop, both, loops_around
 from ..state import State, block_ref, identity
 from ..written import always_loads, initialised_reason, sure_stores
 from .cache_read import chosen_readers, size_vars, statement_at
@@ -53,7 +54,7 @@ def _prepare(index: str, mode: str) -> Callable[[State, dict[str, Any]], dict[st
         node = state.block(arguments["block"])
         dtype = node.iter_vars[0].var.dtype if node.iter_vars else "int32"
         made = index_map_of(arguments["index_map"], len(node.iter_vars), node, dtype=dtype)
-        return {**by_name(state, arguments), "index_map": with_sizes(made, state.func(arguments["block"]))}
+        return {**by_name(state, arguments), "index_map": with_names(made, state, arguments["block"])}
 
     return prepare
 
@@ -92,7 +93,7 @@ def reindex_cache_read(
     old = buffer_at(state, block, read_buffer_index, "read")
     root = state.scope_root(block)
     demand(storage_scope_reason(storage_scope, state.block(block)))
-    demand(only_blocks_reason(state, root) or one_writer_reason(state, root, old))
+    demand(reads_reason(state, block.target, old) or one_writer_reason(state, root, old))
     demand(runs_always_reason(state, root, [block.target]))
     scope = state.scope(root)
     child = scope.children[block.target]
@@ -115,7 +116,7 @@ def reindex_cache_read(
         state = state.replace(at, SeqStmt([copy, at]))
     else:
         node = state.block(root)
-        state = state.replace_block(root, node.replace(body=flat_seq([copy, node.body])))
+        state = state.replace_block(root, node.replace(body=seq([copy, node.body])))
     return allocate(state, root, [new]), SBlockRV(ref)
 
 

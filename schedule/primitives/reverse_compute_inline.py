@@ -48,7 +48,7 @@ from ..moves import drop_buffers, mentions, own_axes_reason, remove_leaf
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import bind_loop, both, is_true
-from ..state import State, block_ref
+from ..state import State
 
 
 @primitive()
@@ -76,10 +76,8 @@ def reverse_compute_inline(state: State, block: SBlockRV) -> State:
                 vi = T.axis.spatial(64, i)
                 B[vi] = A[vi] * 2.0 + 1.0
     """
-    ref = block_ref(state.block(block))
-    root = state.scope_root(ref)
-    scope = state.scope(root)
-    child = scope.children[ref]
+    root, scope, child = state.standing(block)
+    ref = child.ref
     demand(inline_block_reason(scope, ref))
     before = only_producer(state, scope, ref)
     producer = scope.children[before]

@@ -33,6 +33,7 @@ from ..legality_reduction import (
     factor_loop_reason,
     feeds,
     first_child_reason,
+    outer_steps_reason,
     reduction_block_reason,
     single_block,
 )
@@ -89,6 +90,7 @@ def rfactor(state: State, loop: LoopRV, factor_axis: int) -> tuple[State, SBlock
     if state.check:
         demand(reduction_block_reason(scope, child.ref))
     demand(factor_loop_reason(state, child, target) or first_child_reason(scope, child))
+    demand(outer_steps_reason(state, child))
     found = reduction_of(child.block)
     rank = len(found.indices)
     if not -rank - 1 <= factor_axis <= rank:
@@ -119,7 +121,7 @@ class _Plan:
             ty = buffer.ty
             assert isinstance(ty, BufferType)
             shape = self._inserted(ty.shape, self.loop.extent)
-            made.append(Var(buffer.name + "_rf", BufferType(ty.dtype, shape, storage_scope=ty.storage_scope)))
+            made.append(Var(buffer.name + ".rf", BufferType(ty.dtype, shape, storage_scope=ty.storage_scope)))
         self.buffers = tuple(made)
 
     def _inserted(self, items: Sequence[Expr], item: Expr) -> list[Expr]:

@@ -37,7 +37,7 @@ from ..legality_rolling import (
 from ..refusal import demand, refuse
 from ..registry import primitive
 from ..rewrite import both, is_const, map_realizes
-from ..state import State, block_ref
+from ..state import State
 
 
 @primitive()
@@ -76,10 +76,8 @@ def rolling_buffer(state: State, block: SBlockRV, write_buffer_index: int) -> St
                     T.writes(B[vi])
                     B[vi] = C[vi % 6] + C[(vi + 2) % 6]
     """
-    ref = block_ref(state.block(block))
-    root = state.scope_root(ref)
-    scope = state.scope(root)
-    child = scope.children[ref]
+    root, scope, child = state.standing(block)
+    ref = child.ref
     writes = child.block.writes
     if not 0 <= write_buffer_index < len(writes):
         name = child.block.name_hint

@@ -22,17 +22,27 @@ from ...ir import (
     walk,
 )
 from ...ir.analysis.blocks import BlockScope, ChildBlock
+from ...ir.analysis.cover import covers, shared_loops
 from ...ir.arith.intset import union
 from ...ir.stmt import BlockRef, SeqStmt
-from ..buffers import Redirect, allocate, buffer_at, buffer_type, named_buffer, new_buffer, one_type
+from ..buffers import (
+    Redirect,
+    allocate,
+    allocator,
+    buffer_at,
+    buffer_type,
+    named_buffer,
+    new_buffer,
+    one_type,
+)
 from ..copies import Part, part_of, relaxed, within
 from ..handles import LoopRV, SBlockRV
-from ..legality_data import accumulates_reason, one_writer_reason, only_blocks_reason, storage_scope_reason
-from ..refusal import demand, refuse
+from ..legality_data import accumulates_reason, one_view_reason, only_blocks_reason, storage_scope_reason
+from ..refusal import Reason, demand, refuse
 from ..registry import primitive
 from ..rewrite import is_const, is_true, serial_loops
 from ..state import State, block_ref, identity
-from ..written import fills_reason, initialised_reason, outer_condition
+from ..written import fills_its_part, fills_reason, initialised_reason, outer_condition
 from .cache_read import analyzer_at, statement_at
 
 
@@ -70,17 +80,20 @@ def read_at(
     root, scope, level = _place(state, loop, block, storage_scope)
     node = state.loop(loop)
     readers = [c for c in _in_loop(scope, node) if [r for r in c.block.reads if r.buffer is buffer]]
-    for child in _in_loop(scope, node):
-        if [r for r in child.block.writes if r.buffer is buffer]:
-            text = f"block `{child.block.name_hint}` writes `{buffer.name}` in loop `{node.loop_var.name}`"
-            raise refuse("written-in-loop", text, child.block)
+    writers = [c for c in _in_loop(scope, node) if [r for r in c.block.writes if r.buffer is buffer]]
     loops = readers[0].loops[:level]
     ana = analyzer_at(state, root, loops)
     box = relaxed(readers[0], _regions(readers[0], buffer), level, ana)
     for child in readers[1:]:
         box = [union(ana, a, b) for a, b in zip(box, relaxed(child, _regions(child, buffer), level, ana))]
     part = part_of(buffer, box, ana, clip=False)
-    demand(initialised_reason(state, block.target, buffer))
+    demand(_between_reason(scope, readers, level, buffer))
+    if not _is_written(state, readers[0], BufferRegion(buffer, part.ranges)):
+        if writers:
+            text = f"parts of `{buffer.name}` may not be written yet, and a copy of it would read them"
+            raise refuse("uninitialized-read", text, readers[0].block)
+        for child in readers:
+            demand(initialised_reason(state, child.ref, buffer, everything=False))
     copy = new_buffer(buffer, f"{buffer.name}_{storage_scope}", scope=storage_scope)
     made = _stage(buffer, copy, part, loops, copy.name)
     for child in readers:
@@ -89,6 +102,34 @@ def read_at(
     at = state.place(identity(statement_at(readers[0], level))).node
     state = state.replace(at, SeqStmt([made, at]))
     return allocate(state, root, [copy]), SBlockRV(block_ref(made.block))
+
+
+def _between_reason(
+    scope: BlockScope, readers: Sequence[ChildBlock], level: int, buffer: Var
+) -> Reason | None:
+    """Between a copy made before all readers and the last of them no block in the loop writes the buffer."""
+    first, last = scope.order[readers[0].ref], scope.order[readers[-1].ref]
+    for ref in scope.writers.get(buffer, ()):
+        child = scope.children[ref]
+        if shared_loops(child.loops, readers[0].loops) < level:
+            continue
+        top = statement_at(child, level)
+        if first < scope.order[ref] < last or any(statement_at(c, level) is top for c in readers):
+            text = f"block `{child.block.name_hint}` writes `{buffer.name}` after it would be copied"
+            return Reason("written-in-loop", text, child.block)
+    return None
+
+
+def _is_written(state: State, reader: ChildBlock, part: BufferRegion) -> bool:
+    """Whether the part has a value where the reader runs: from outside, or from blocks before it."""
+    if allocator(state, reader.ref, part.buffer) is None:
+        return True
+    scope = state.scope_around(reader.ref)
+    before = [scope.children[w] for w in scope.writers.get(part.buffer, ())]
+    before = [c for c in before if scope.order[c.ref] < scope.order[reader.ref]]
+    before = [c for c in before if fills_its_part(c, part.buffer, shared_loops(c.loops, reader.loops))]
+    here = ChildBlock(reader.realize.replace(predicate=const(1, "bool")), reader.loops)
+    return bool(before) and covers(here, part, before)
 
 
 @primitive(prepare=named_buffer("write_buffer_index", "write"))
@@ -123,13 +164,13 @@ def write_at(
     """
     buffer = buffer_at(state, block, write_buffer_index, "write")
     root, scope, level = _place(state, loop, block, storage_scope)
-    demand(one_writer_reason(state, root, buffer) or accumulates_reason(state.block(block), buffer))
+    demand(one_view_reason(state, root, buffer) or accumulates_reason(state.block(block), buffer))
     child = scope.children[block.target]
     top = statement_at(child, level)
-    for ref in scope.readers.get(buffer, ()):
+    for ref in (*scope.readers.get(buffer, ()), *scope.writers.get(buffer, ())):
         other = scope.children[ref]
         if ref is not child.ref and level <= len(other.loops) and statement_at(other, level) is top:
-            text = f"block `{other.block.name_hint}` reads `{buffer.name}` before it could be copied back"
+            text = f"block `{other.block.name_hint}` uses `{buffer.name}` before it could be copied back"
             raise refuse("shared-loop", text, other.block)
     loops = child.loops[:level]
     ana = analyzer_at(state, root, loops)

@@ -126,7 +126,7 @@ def draw_function(
         )
     if scheduled:
         attrs["s_tir"] = True
-    return PrimFunc(params, body, result, attrs)
+    return PrimFunc(params, body, result, attrs, source.chance(4))
 
 
 def _has_block(body: Stmt) -> bool:

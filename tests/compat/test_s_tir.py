@@ -167,3 +167,11 @@ def test_a_symbol_made_outside_is_no_value(tvm):
         T.evaluate(start + A.shape[0])
 
     assert "T.evaluate(A.elem_offset + 4)" in strided.script()
+
+
+def test_maps_move_tensors_and_refusals_are_runtime_errors(tvm):
+    fold = tvm.tirx.IndexMap.from_func(lambda i: [i // 4, i % 4])
+    moved = fold.map_tensor(tvm.runtime.tensor([0, 1, 2, 3, 4, 5, 6, 7]))
+    assert moved.numpy().tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(RuntimeError, match="no block"):
+        tvm.s_tir.Schedule(tvm.script.from_source(KERNEL)).get_sblock("D")

@@ -82,6 +82,8 @@ def test_example(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
 # Functions that make a diagnostic, with the positions where their code may stand.
 MAKERS = {
     "Diagnostic": (0,),
+    "Failure": (1,),
+    "Reason": (0,),
     "broken": (3,),
     "describe": (0,),
     "fault": (0, 1),

@@ -13,11 +13,14 @@ from loopwright.ir import (
     AllocBuffer,
     BufferLoad,
     BufferStore,
+    Call,
     Effect,
     For,
     IntImm,
     IRModule,
+    Let,
     SBlock,
+    Var,
     walk,
 )
 from loopwright.ir.analysis import (
@@ -37,6 +40,7 @@ from loopwright.ir.analysis import (
     verify_memory,
     verify_ssa,
 )
+from loopwright.ir.analysis.uses import uses_below
 from loopwright.script import parse
 from loopwright.testing.strategies import prim_funcs
 
@@ -87,6 +91,18 @@ def test_blocks_count_without_their_initialisers_and_attributes_win():
 def test_a_loop_multiplies(extent, terms):
     value = " + ".join(["A[0]"] * (terms + 1))
     assert estimate_flops(program(f"for i in range({extent}):\n    A[1] = {value}")) == extent * terms
+
+
+# uses
+
+
+@given(prim_funcs())
+def test_uses_are_found_in_order_whatever_is_remembered(func):
+    for node in (func.body, *[n.value for n in walk(func.body) if isinstance(n, BufferStore)], func.body):
+        below = walk(node, outer_first=True)
+        wanted = [n for n in below if isinstance(n, Var | BufferLoad | Call | Let)]
+        found = uses_below(node)
+        assert len(found) == len(wanted) and all(a is b for a, b in zip(found, wanted, strict=True))
 
 
 # memory

@@ -87,6 +87,7 @@ def test_several_blocks() -> None:
     sch = Schedule(func, debug_mask="all")
     i = sch.get_loops("B")[0]
     assert refused(sch, "blockize", i) == "several-blocks"
+    assert sch.copy().blockize("B") is not None
     both = sch.blockize([sch.get_sblock("B"), sch.get_sblock("C")])
     assert sch.get(both).name_hint == "outer_B_C_"
     assert_same_results(func, sch.mod["main"])

@@ -13,7 +13,8 @@ from loopwright.ir import IRModule, PrimFunc, structural_equal
 from loopwright.schedule import Schedule, Trace, replay
 from loopwright.script import parse
 from loopwright.testing.results import assert_same_results
-from loopwright.testing.strategies.all_steps import STEPS
+from loopwright.testing.schedules import check_sequence
+from loopwright.testing.strategies.all_steps import steps
 from loopwright.testing.strategies.scheduled import programs
 
 DATA_STEPS = (
@@ -63,15 +64,9 @@ def refused(sch: Schedule, step: Any) -> str:
 
 
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data(), programs(), st.lists(st.sampled_from(DATA_STEPS), max_size=4))
-def test_steps_keep_results(data: Any, func: PrimFunc, names: list[str]) -> None:
-    sch = scheduled(func)
-    for name in names:
-        try:
-            STEPS[name](data.draw, sch)
-        except ScheduleError:
-            continue
-    check(func, sch)
+@given(st.data(), programs(), st.lists(steps(DATA_STEPS), max_size=4))
+def test_steps_keep_results(data: Any, func: PrimFunc, chosen: list[Any]) -> None:
+    check_sequence(func, chosen, data.draw)
 
 
 TILED = """
@@ -147,6 +142,31 @@ def test_blocks_that_work_in_place() -> None:
     before, after = sch.cache_inplace("A", "A", "local")
     assert sch.get(before).name_hint == sch.get(after).name_hint == "A_local"
     check(func, sch)
+
+
+WRITTEN_INSIDE = """
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.sblock_alloc_buffer((4,))
+    with T.sblock("outer"):
+        T.reads(A[0:4], B[0:4])
+        T.writes(B[0:4], C[0:4])
+        for i in range(4):
+            with T.sblock("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] + 1.0
+        for i in range(4):
+            with T.sblock("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi] * 2.0
+"""
+
+
+def test_cache_inplace_copies_nothing_undefined() -> None:
+    sch = scheduled(program(WRITTEN_INSIDE))
+    assert refused(sch, lambda s: s.cache_inplace("outer", "B", "local")) == "uninitialized-read"
+    sch = scheduled(program(WRITTEN_INSIDE))
+    sch.blockize([sch.get_sblock("outer")])
+    assert refused(sch, lambda s: s.cache_inplace("outer", "B", "local")) == "uninitialized-read"
 
 
 def test_only_blocks_that_change_a_buffer_take_cache_inplace() -> None:
@@ -242,8 +262,8 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
 
 def test_several_writers_are_refused() -> None:
     sch = scheduled(program(TWO_WRITERS))
-    assert refused(sch, lambda s: s.cache_read("C", 0, "local")) == "several-writers"
-    assert refused(sch, lambda s: s.cache_write("B0", 0, "local")) == "several-writers"
+    assert refused(sch, lambda s: s.cache_read("C", 0, "local")) == "several-producers"
+    assert refused(sch, lambda s: s.cache_write("B0", 0, "local")) == "several-producers"
 
 
 VIEW = """
@@ -269,6 +289,56 @@ def test_views_follow_the_copy() -> None:
     sch = scheduled(func)
     sch.cache_read("C", "B", "shared")
     assert 'scope="shared", offset_factor=1' in check(func, sch)
+
+
+IN_PART = """
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((2,), "float32")):
+    B = T.sblock_alloc_buffer((2, 2))
+    for i in range(2):
+        with T.sblock("B"):
+            vi = T.axis.spatial(2, i)
+            T.reads(A[vi:vi + 3])
+            T.writes(B[0:2, 0:2])
+            for k in range(3):
+                B[(vi + k) // 2, (vi + k) % 2] = A[vi + k]
+        with T.sblock("C"):
+            vi = T.axis.spatial(2, i)
+            T.reads(B[0:2, 0:2])
+            T.writes(C[vi])
+            C[vi] = B[vi // 2, vi % 2] + B[(vi + 2) // 2, (vi + 2) % 2]
+"""
+
+
+@pytest.mark.parametrize("name", ["read_at", "cache_read"])
+def test_a_copy_does_not_read_what_is_written_in_later_iterations(name: str) -> None:
+    sch = scheduled(program(IN_PART))
+    block = sch.get_sblock("C")
+    if name == "read_at":
+        assert refused(sch, lambda s: s.read_at(s.get_loops(block)[0], block, 0, "local")) == (
+            "uninitialized-read"
+        )
+    else:
+        assert refused(sch, lambda s: s.cache_read(block, 0, "local")) == "partial-write"
+
+
+THROUGH_A_VIEW = """
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi], C[vi])
+            T.writes(C[vi])
+            V = T.match_buffer(C[vi], (1,), offset_factor=1)
+            V[0] = V[0] + A[vi]
+"""
+
+
+def test_what_a_view_reads_counts() -> None:
+    func = program(THROUGH_A_VIEW)
+    sch = scheduled(func)
+    assert refused(sch, lambda s: s.cache_write("C", 0, "local")) == "in-place"
+    sch.cache_inplace("C", "C", "local")
+    check(func, sch)
 
 
 def test_a_layout_that_views_cannot_follow_is_refused() -> None:

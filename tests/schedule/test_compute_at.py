@@ -92,7 +92,7 @@ def test_dynamic_consumer() -> None:
 def test_windows_across_iterations_are_refused() -> None:
     sch = Schedule(parse(TWO.format(reads="B[vi:vi + 5]", value="B[vi] + B[vi + 4]")))
     (i,) = sch.get_loops("B")
-    assert refused(sch, "reverse_compute_at", "C", i) == "not-yet-produced"
+    assert refused(sch, "reverse_compute_at", "C", i) == "region-cover"
 
 
 TREE = """
@@ -137,8 +137,8 @@ def test_where_it_cannot_go() -> None:
     b, d = sch.get_loops("B")[0], sch.get_loops("D")[0]
     assert refused(sch, "compute_at", "D", d) == "loop-is-ancestor"
     assert refused(sch, "compute_at", "D", b) == "output-block"
-    assert refused(sch, "reverse_compute_at", "D", b) == "producer-elsewhere"
-    assert refused(sch, "compute_at", "C", b) == "consumer-elsewhere"
+    assert refused(sch, "reverse_compute_at", "D", b) == "not-below-loop"
+    assert refused(sch, "compute_at", "C", b) == "not-below-loop"
     assert refused(sch, "reverse_compute_at", "B", d) == "no-producer"
 
 
@@ -157,7 +157,7 @@ def test_guarded_consumers_are_not_thinned_out() -> None:
     text = text.replace("spatial(n, i)", "spatial(n + 8, i)")
     value = "T.if_then_else(vi < n + 4, B[vi], T.float32(7))"
     sch = Schedule(parse(text.format(reads="B[vi]", value=value)))
-    assert refused(sch, "reverse_compute_at", "C", sch.get_loops("B")[0]) == "not-covered"
+    assert refused(sch, "reverse_compute_at", "C", sch.get_loops("B")[0]) == "region-cover"
 
 
 def test_reductions_move_whole() -> None:
@@ -167,4 +167,50 @@ def test_reductions_move_whole() -> None:
     i0, _ = sch.split(i, [None, 4])
     sch.compute_at("B", i0)
     assert len(sch.get_loops("B")) == 3
+    assert_same_results(func, sch.mod["main"])
+
+
+FLAT = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((4, 6)), C: T.Buffer((24,))):
+    X = T.sblock_alloc_buffer((24,))
+    for i, j0, j1 in T.grid(4, 4, 2):
+        with T.sblock("X"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.spatial(6, j0 * 2 + j1)
+            T.where(j0 * 2 + j1 < 6)
+            X[vi * 6 + vj] = A[vi, vj] + 1.0
+    for i, j in T.grid(4, 6):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi * 6 + vj] = X[vi * 6 + vj] * 2.0
+"""
+
+
+def test_what_a_guard_leaves_out_of_a_flat_buffer_is_the_next_row() -> None:
+    func: Any = parse(FLAT)
+    sch = Schedule(func)
+    _, j0, _ = sch.get_loops("X")
+    assert refused(sch, "reverse_compute_at", "C", j0) == "block-predicate"
+
+
+TAIL = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((4, {n})), C: T.Buffer((4,))):
+    for i, k in T.grid(4, {n}):
+        with T.sblock("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = 0.0
+            C[vi] = C[vi] + A[vi, vk]
+"""
+
+
+@pytest.mark.parametrize("n", [8, 9, 11, 20])
+def test_predicates_over_axes_go_along(n: int) -> None:
+    func: Any = parse(TAIL.format(n=n))
+    sch = Schedule(func, debug_mask="all")
+    _, k = sch.get_loops("C")
+    partial = sch.rfactor(sch.split(k, [None, 8])[1], 0)
+    sch.compute_at(partial, sch.get_loops("C")[0])
     assert_same_results(func, sch.mod["main"])

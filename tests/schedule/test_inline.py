@@ -117,7 +117,7 @@ def test_reverse_inline_of_other_reads(second: str, code: str | None) -> None:
 def test_a_consumer_larger_than_its_producer_stays() -> None:
     parts = {**SQUARE, "out": "(16, 8)", "extents": "16, 8"}
     func = chain(**parts, second="T.if_then_else(vi >= 8, B[vi - 8, vj], T.float32(0))")
-    refused(Schedule(func), "reverse_compute_inline", "C", "not-covered")
+    refused(Schedule(func), "reverse_compute_inline", "C", "region-cover")
 
 
 def test_outputs_are_not_inlined() -> None:

@@ -370,7 +370,7 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((10,), "float32")):
             sch.reindex_cache_read("C", 0, "local", lambda i: (i,))
         assert "T.where(" in check(func, sch)
         other = scheduled(sch.mod["main"])  # the copy is not all written: nothing may copy it as a whole
-        with pytest.raises(ScheduleError, match="uninitialized"):
+        with pytest.raises(ScheduleError, match="uninitialized-read"):
             other.reindex("C", ("read", 0))
 
 

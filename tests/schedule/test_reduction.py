@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from loopwright import build
 from loopwright.errors import ScheduleError
 from loopwright.schedule import Schedule
 from loopwright.script import parse
@@ -115,13 +117,43 @@ def test_rfactor_of_an_argmax() -> None:
     assert_same_results(func, sch.mod["main"])
 
 
+FIRST = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((3, 13)), P: T.Buffer((3,), "int32"), M: T.Buffer((3,))):
+    for i, k in T.grid(3, 13):
+        with T.sblock("M"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = 0
+                M[vi] = T.min_value("float32")
+            better: T.let[T.bool] = A[vi, vk] > M[vi]
+            place: T.let[T.int32] = T.Select(better, vk, P[vi])
+            value: T.let[T.float32] = T.Select(better, A[vi, vk], M[vi])
+            P[vi] = place
+            M[vi] = value
+"""
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_first_of_equal_places_stays_the_first(which: int) -> None:
+    func: Any = parse(FIRST)
+    sch = Schedule(func, debug_mask="all")
+    _, k = sch.get_loops("M")
+    sch.rfactor(sch.split(k, [None, 4])[which], 0)
+    rows = np.array([[1, 5, 2, 5, 5, 0, 5] + [4] * 6, [np.nan, 1, 1] + [np.nan] * 10, [-np.inf] * 13])
+    for run in (func.interpret, sch.mod["main"].interpret, build(sch.mod)["main"]):
+        place, value = np.zeros(3, np.int32), np.zeros(3, np.float32)
+        run(rows.astype(np.float32), place, value)
+        assert place.tolist() == [1, 1, 0] and value[:2].tolist() == [5, 1]
+
+
 def test_rfactor_says_what_is_wrong() -> None:
     sch = Schedule(sums(6))
     i, k = sch.get_loops("B")
-    assert refused(sch, "rfactor", i, 0) == "loop-feeds-spatial"
+    assert refused(sch, "rfactor", i, 0) == "loop-feeds"
     assert refused(sch, "rfactor", k, 2) == "factor-axis"
     sch.unroll(k)
-    assert refused(sch, "rfactor", k, 0) == "loop-not-serial"
+    assert refused(sch, "rfactor", k, 0) == "loop-not-plain"
 
 
 def test_handles_after_rfactor_name_the_second_step() -> None:

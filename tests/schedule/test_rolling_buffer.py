@@ -83,4 +83,4 @@ def test_what_cannot_roll() -> None:
     assert refused(sch, "B") == "no-window"
     _, sch = tiled(8, 4, 8)
     sch.parallel(sch.get_loops("C")[0])
-    assert refused(sch, "B") == "loop-not-serial"
+    assert refused(sch, "B") == "loop-not-plain"

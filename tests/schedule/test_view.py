@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import linecache
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,41 @@ def test_thread_and_kinds_are_shown() -> None:
     [loop, *_] = sch.get_loops(sch.get_child_blocks(sch.get_sblock("root"))[0])
     sch.bind(loop, "threadIdx.x")
     assert "thread_binding threadIdx.x" in sch.loop_tree()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(**options: Any) -> str:
+    sch = loopwright.Schedule(program("matmul", n=8, m=8, k=8))
+    out = Terminal()
+    with redirect_stdout(out):
+        sch.show(**options)
+    text = out.getvalue()
+    assert str(sch.trace) in re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return text
+
+
+def test_a_terminal_shows_colours_unless_it_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in shown()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in shown()
+    assert "\x1b[" in shown(style="dark")
+
+
+def test_long_lines_are_wrapped_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    wide = shown().partition("apply_trace")[0]
+    narrow = shown(black_format=True).partition("apply_trace")[0]
+    assert max(map(len, wide.splitlines())) > 88 >= max(map(len, narrow.splitlines()))
+
+
+def test_a_notebook_shows_the_module_and_the_trace() -> None:
+    html = loopwright.Schedule(program("elementwise", n=64))._repr_html_()
+    assert html.count("<pre") == 2 and "<span style=" in html and "apply_trace" in html
 
 
 @pytest.mark.slow

@@ -10,12 +10,15 @@ from ...ir import (
     BufferStore,
     Call,
     DeclBuffer,
+    Evaluate,
     Expr,
     For,
+    ForKind,
     IfThenElse,
     IntImm,
     IterVar,
     Let,
+    MatchBufferRegion,
     Op,
     PrimType,
     Ramp,
@@ -27,12 +30,14 @@ from ...ir import (
     Var,
     While,
     const,
+    structural_equal,
 )
 from ...ir.arith import Analyzer, Linear
 from ...ir.arith.intset import IntervalSet, eval_set
 from ...ir.visitor import Visitor, substitute, walk
-from ..common import plus, times
+from ..common import minus, plus, times
 from ..loops import jumps_out
+from .init_block import start_condition
 
 Box = tuple[tuple[Expr, Expr], ...]
 
@@ -44,20 +49,64 @@ class NotCoveredError(Exception):
 def reads_own_writes(body: Stmt, buffer: Var, ana: Analyzer) -> bool:
     """Whether every read of the buffer in the statement is of cells that it has written before.
 
-    `ana` knows the variables around.  False says only that it could not be shown.
+    `ana` knows the variables around.  A buffer that is only read, or only written, carries nothing.
+    What a block whose statements hand out the buffer's pointer declares to write counts as written.
+    False says only that it could not be shown.
     """
+    uses = _Uses(buffer)
+    uses.visit(body)
+    if not uses.other and not (uses.read and uses.written):
+        return True
     try:
-        _Coverage(buffer, ana).run(body)
+        _Coverage(buffer, ana, uses.other).run(body)
     except NotCoveredError:
         return False
     return True
 
 
-class _Coverage(Visitor):
-    """Goes through statements in order, keeping boxes of cells that are certainly written."""
+class _Uses(Visitor):
+    """Whether a buffer is read, written, or handed out (itself, or a view of it)."""
 
-    def __init__(self, buffer: Var, ana: Analyzer) -> None:
-        self.buffer, self.ana = buffer, ana
+    def __init__(self, buffer: Var) -> None:
+        self.names = {buffer}
+        self.read = self.written = self.other = False
+
+    def visit_MatchBufferRegion(self, match: MatchBufferRegion) -> None:
+        if match.source.buffer in self.names:
+            self.names.add(match.buffer)
+
+    def visit_BufferLoad(self, e: BufferLoad) -> None:
+        self.read = self.read or e.buffer in self.names
+        for index in e.indices:
+            self.visit(index)
+
+    def visit_BufferStore(self, stmt: BufferStore) -> None:
+        self.written = self.written or stmt.buffer in self.names
+        self.visit(stmt.value)
+        for index in stmt.indices:
+            self.visit(index)
+
+    def visit_SBlock(self, block: SBlock) -> None:
+        for match in block.match_buffers:
+            self.visit(match)
+        if block.init is not None:
+            self.visit(block.init)
+        self.visit(block.body)
+
+    def visit_Var(self, var: Var) -> None:
+        self.other = self.other or var in self.names
+
+
+class _Coverage(Visitor):
+    """Goes through statements in order, keeping boxes of cells that are certainly written.
+
+    With `handed` the buffer's pointer is used somewhere.
+    """
+
+    def __init__(self, buffer: Var, ana: Analyzer, handed: bool) -> None:
+        self.buffer, self.ana, self.handed = buffer, ana, handed
+        self.collecting = self.repeating = False
+        self.block: SBlock | None = None
         self.written: list[Box] = []
         self.axes: dict[Var, Expr] = {}
         self.domain: dict[Var, IntervalSet] = {}
@@ -82,7 +131,11 @@ class _Coverage(Visitor):
     def visit_BufferLoad(self, e: BufferLoad) -> None:
         for index in e.indices:
             self.visit(index)
-        if e.buffer is self.buffer and not self._covered([self._ends(i) for i in e.indices]):
+        if e.buffer is self.buffer:
+            self._require([self._ends(i) for i in e.indices])
+
+    def _require(self, ends: list[tuple[Expr, Expr] | None]) -> None:
+        if not self.collecting and not self._covered(ends):
             raise NotCoveredError
 
     def visit_BufferRegion(self, e: BufferRegion) -> None:
@@ -143,13 +196,40 @@ class _Coverage(Visitor):
         last = IntervalSet(None, None) if end is None else eval_set(end, self.domain, self.ana)
         self.domain[loop.loop_var] = IntervalSet(first.min, last.max)
         before = len(self.written)
-        self.visit(loop.body)
+        self._iterations(loop, dom)
         new = self.written[before:]
         del self.written[before:]
         for box in new:
             whole = self._run_through(box, loop.loop_var, dom)
             if whole is not None:
                 self.written.append(whole)
+
+    def _iterations(self, loop: For, dom: Range) -> None:
+        """Visit the body; where that is not enough, with what earlier iterations wrote as well."""
+        kept = list(self.written)
+        try:
+            self.visit(loop.body)
+        except NotCoveredError:
+            if self.repeating or loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+                raise
+            self.repeating = True
+            try:
+                self._after_earlier(loop, dom, kept)
+            finally:
+                self.repeating = False
+
+    def _after_earlier(self, loop: For, dom: Range, kept: list[Box]) -> None:
+        """Visit the body knowing what the iterations before wrote."""
+        self.written = list(kept)
+        self.collecting = True
+        self.visit(loop.body)
+        self.collecting = False
+        earlier = Range(dom.min, self.ana.simplify(minus(loop.loop_var, dom.min)))
+        boxes = [self._run_through(box, loop.loop_var, earlier) for box in self.written[len(kept) :]]
+        self.written = [*kept, *[box for box in boxes if box is not None]]
+        start = len(self.written)
+        self.visit(loop.body)
+        self.written = [*kept, *self.written[start:]]
 
     def _run_through(self, box: Box, var: Var, dom: Range) -> Box | None:
         """The box of all iterations, if it has no holes."""
@@ -193,6 +273,9 @@ class _Coverage(Visitor):
 
     def visit_IfThenElse(self, stmt: IfThenElse) -> None:
         self.visit(stmt.condition)
+        if stmt.else_case is None and self._is_start(stmt.condition):
+            self.visit(stmt.then_case)
+            return
         cond = substitute(stmt.condition, self.axes)
         with self.ana.mode(data=True), self.ana.assume(cond), self.ana.mode(data=False):
             self._uncertain(stmt.then_case)
@@ -240,12 +323,38 @@ class _Coverage(Visitor):
         for match in block.match_buffers:
             if match.source.buffer is self.buffer:
                 raise NotCoveredError
+        if self.handed and isinstance(block.body, Evaluate) and block.init is None:
+            self._by_declaration(block)
+            return
         if block.init is not None:
             if self._starts_inside(block):
                 self.visit(block.init)
             else:
                 self._uncertain(block.init)
+        kept, self.block = self.block, block
         self.visit(block.body)
+        self.block = kept
+
+    def _by_declaration(self, block: SBlock) -> None:
+        """A block that calls something with pointers does to the buffer what it declares."""
+        regions = [[r for r in part if r.buffer is self.buffer] for part in (block.reads, block.writes)]
+        if not any(regions):
+            self.visit(block.body)
+        for region in regions[0]:
+            self._require([self._side(r) for r in region.region])
+        self.written += [tuple([self._side(r) for r in region.region]) for region in regions[1]]
+
+    def _side(self, r: Range) -> tuple[Expr, Expr]:
+        low, extent = substitute(r.min, self.axes), substitute(r.extent, self.axes)
+        return low, self.ana.simplify(minus(plus(low, extent), const(1, low.dtype)))
+
+    def _is_start(self, condition: Expr) -> bool:
+        """Whether this is the lowered form of being in the first iteration of the block around."""
+        if self.block is None or not self._starts_inside(self.block):
+            return False
+        starts = [a for a in self.block.iter_vars if a.iter_type == IterVar.COMM_REDUCE and a.dom is not None]
+        wanted = start_condition(starts)
+        return wanted is not None and structural_equal(wanted, condition)
 
     def _starts_inside(self, block: SBlock) -> bool:
         """Whether the loops inside bring every reduction axis to its start."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ...ir import EQ, Expr, IfThenElse, IterVar, PrimFunc, SBlock, seq
@@ -46,9 +47,15 @@ class _Init(Rewriter):
         block = self.visit_fields(block)
         if block.init is None:
             return block
-        start: Expr | None = None
-        for axis in block.iter_vars:
-            if axis.iter_type == IterVar.COMM_REDUCE and axis.dom is not None:
-                start = both(start, EQ(axis.var, axis.dom.min))
+        start = start_condition(block.iter_vars)
         first = block.init if start is None else IfThenElse(start, block.init)
         return block.replace(init=None, body=seq([first, block.body]))
+
+
+def start_condition(axes: Iterable[IterVar]) -> Expr | None:
+    """The condition that all reduction axes are at their start; None where there are none."""
+    start: Expr | None = None
+    for axis in axes:
+        if axis.iter_type == IterVar.COMM_REDUCE and axis.dom is not None:
+            start = both(start, EQ(axis.var, axis.dom.min))
+    return start

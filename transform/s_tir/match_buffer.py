@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir import (
-    Bind,
     BufferLoad,
     BufferRegion,
     BufferStore,
@@ -24,7 +23,8 @@ from ...ir import (
     seq,
 )
 from ...ir.arith import Analyzer
-from ...ir.visitor import Rewriter
+from ...ir.text import text
+from ...ir.visitor import Rewriter, symbol_vars
 from ..common import buffer_type, cast_to, named, plus, refuse, widened
 from ..registry import prim_func_pass
 from ..strides import linear_offset, strides_of
@@ -34,7 +34,7 @@ from ..strides import linear_offset, strides_of
 def lower_match_buffer(func: PrimFunc) -> PrimFunc:
     """A view made by `T.match_buffer` of a region is replaced by its source, indices shifted.
 
-    Symbols for the strides and the offset of a view are bound at the start of its block.
+    Symbols for the strides and the offset of a view stand for those of its region.
 
     before:
         @T.prim_func(s_tir=True)
@@ -63,6 +63,12 @@ class _Views(Rewriter):
         super().__init__()
         self.ana = Analyzer()
         self.views: dict[Var, BufferRegion] = {}
+        self.known: set[Var] = set()
+
+    def define(self, var: Var) -> Var:
+        self.known.add(var)
+        self.known.update(symbol_vars(var))
+        return super().define(var)
 
     def visit_SBlock(self, block: SBlock) -> Any:
         if not block.match_buffers:
@@ -113,7 +119,11 @@ class _Views(Rewriter):
                 )
 
     def _symbols(self, match: MatchBufferRegion, source: BufferRegion) -> list[Stmt]:
-        """Bindings of what the view's type names for the first time: strides, offset and sizes."""
+        """Give what the view's type names for the first time its value: strides, offset and sizes.
+
+        The result binds those that are read from memory.  Raises PassError where the type says
+        something else than the region.
+        """
         view = buffer_type(match.buffer)
         lead = len(source.region) - len(view.shape)
         pairs: list[tuple[Expr, Expr]] = []
@@ -122,14 +132,22 @@ class _Views(Rewriter):
             pairs.append((view.elem_offset, linear_offset(source.buffer, [r.min for r in source.region])))
         pairs += zip(view.shape, [r.extent for r in source.region[lead:]])
         bound: list[Stmt] = []
-        for symbol, value in pairs:
-            if isinstance(symbol, Var) and symbol not in self.vars and not isinstance(value, Var):
-                fresh = Var(symbol.name, symbol.ty, symbol.span)
-                self.vars[symbol] = fresh
-                bound.append(Bind(fresh, cast_to(value, symbol.ty)))
-            elif isinstance(symbol, Var) and symbol not in self.vars and value is not symbol:
-                self.vars[symbol] = cast_to(value, symbol.ty)
+        for wanted, value in pairs:
+            if isinstance(wanted, Var) and wanted not in self.known and wanted not in self.vars:
+                more, name = named(value, wanted.name)
+                bound += more
+                self.vars[wanted] = cast_to(name, wanted.ty)
+            elif not self._agree(self.visit(wanted), value):
+                raise refuse(
+                    "match-buffer",
+                    f"the view `{match.buffer.name}` has `{text(wanted)}` in its type where the region of "
+                    f"`{source.buffer.name}` has `{text(value)}`",
+                    match,
+                )
         return bound
+
+    def _agree(self, wanted: Expr, value: Expr) -> bool:
+        return wanted is value or self.ana.can_prove_equal(*widened(wanted, value))
 
     def _indices(self, view: Var, indices: tuple[Expr, ...]) -> tuple[Var, list[Expr]]:
         source = self.views[view]

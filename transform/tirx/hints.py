@@ -9,11 +9,13 @@ from ...ir.visitor import Rewriter
 from ..registry import prim_func_pass
 
 MEANINGFUL = ("thread_extent", "virtual_thread")
+LATER = ("pragma_auto_unroll_max_step", "pragma_unroll_explicit")
+"""What tirx.UnrollLoop reads."""
 
 
 @prim_func_pass("tirx.RemoveHints")
 def remove_hints(func: PrimFunc) -> PrimFunc:
-    """Attribute statements are replaced by their bodies, but for those that define a thread axis.
+    """Attribute statements are replaced by their bodies, but for those that a later pass reads.
 
     before:
         @T.prim_func
@@ -31,4 +33,4 @@ def remove_hints(func: PrimFunc) -> PrimFunc:
 
 class _Hints(Rewriter):
     def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
-        return self.visit_fields(stmt) if stmt.attr_key in MEANINGFUL else self.visit(stmt.body)
+        return self.visit_fields(stmt) if stmt.attr_key in MEANINGFUL + LATER else self.visit(stmt.body)

@@ -9,6 +9,7 @@ from ...ir import (
     BufferStore,
     BufferType,
     Call,
+    Cast,
     DeclBuffer,
     Expr,
     For,
@@ -160,7 +161,7 @@ def _parts(index: Expr, var: Var, finder: _Accesses) -> tuple[int, Linear, Linea
     if not index.dtype.is_int or index.dtype.is_vector:
         return None
     with finder.ana.mode(data=False):
-        total = finder.ana.linear(index)
+        total = _through_casts(finder.ana.linear(index), finder.ana)
     coeff, outer, rest = 0, Linear(), Linear({}, total.const)
     for key, (c, term) in total.terms.items():
         if term is var:
@@ -174,6 +175,17 @@ def _parts(index: Expr, var: Var, finder: _Accesses) -> tuple[int, Linear, Linea
     if stretch:
         return None if coeff == 0 else _stretched(coeff, outer, rest, stretch, finder)
     return (coeff, outer, rest) if coeff else None
+
+
+def _through_casts(total: Linear, ana: Analyzer) -> Linear:
+    """The sum with those of the sums in it that are widened; indices do not wrap."""
+    opened = Linear({}, total.const)
+    for key, (c, term) in total.terms.items():
+        if isinstance(term, Cast) and term.value.dtype.is_int and term.value.dtype.bits <= term.dtype.bits:
+            opened.add(_through_casts(ana.linear(term.value), ana), c)
+        else:
+            opened.add_term(key, c, term)
+    return opened
 
 
 def _stretched(

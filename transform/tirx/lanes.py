@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from ...dtype import DType
 from ...ir import (
     Add,
     AllocBuffer,
@@ -33,6 +35,7 @@ from ...ir import (
     IfThenElse,
     IntImm,
     Let,
+    LShift,
     Mod,
     Mul,
     Not,
@@ -40,6 +43,7 @@ from ...ir import (
     Or,
     PrimType,
     Ramp,
+    RShift,
     Select,
     SeqStmt,
     Stmt,
@@ -62,6 +66,10 @@ class NotVectorError(Exception):
     """This statement or expression has no vector form; it is run lane by lane."""
 
 
+_DEFINERS = (Bind, AllocBuffer, DeclBuffer)
+"""Statements that the rest of their sequence needs: they run lane by lane together with it only."""
+_PARTIAL = (Div, Mod, FloorDiv, FloorMod, LShift, RShift)
+"""Operators that fail for some operands."""
 _ELEMENTWISE_EXTRA = ("tirx.reinterpret",)
 _NOT_ELEMENTWISE = ("tirx.vectorlow", "tirx.vectorhigh", "tirx.vectorcombine", "tirx.dp4a")
 
@@ -75,6 +83,7 @@ class Lanes:
         self.values: dict[Var, Expr] = {var: Ramp(low, const(1, var.dtype), self.lanes)}
         self.wide: dict[Var, Var] = {}
         self.indexing = False
+        self.mask: Expr | None = None
         self._varies: dict[int, tuple[Any, bool]] = {}
 
     # what depends on the lane
@@ -90,16 +99,33 @@ class Lanes:
             found = self._varies[id(e)] = (e, answer)
         return found[1]
 
+    def same(self, e: Expr) -> bool:
+        """Whether one value does for all lanes: they agree, and it can be computed where none asks for it."""
+        return not self.varies(e) and (self.mask is None or harmless(e))
+
     # statements
 
     def statement(self, s: Stmt) -> Stmt:
-        """The statement for all lanes: in vector form where it has one, else in a loop over the lanes."""
+        """The statement for all lanes: in vector form where it has one, else in a loop over the lanes.
+
+        Below a condition that differs between lanes there is only the vector form.
+        """
         try:
-            return self.vector(s)
+            return self.attempt(self.vector, s)
         except NotVectorError:
-            if self._needs_outer(s):
+            if self.mask is not None or isinstance(s, _DEFINERS) or self._needs_outer(s):
                 raise
             return self.serial([s])
+
+    def attempt(self, make: Callable[[Any], Stmt], s: Stmt) -> Stmt:
+        """What `make` gives for the statement; where it gives up, nothing that it noted is left."""
+        before = dict(self.values), dict(self.wide)
+        try:
+            return make(s)
+        except NotVectorError:
+            self.values, self.wide = before
+            self._varies.clear()
+            raise
 
     def vector(self, s: Stmt) -> Stmt:
         """The vector form. Raises NotVectorError where there is none."""
@@ -126,7 +152,7 @@ class Lanes:
             try:
                 made.append(self.statement(stmt))
             except NotVectorError:
-                first = self._first_bound(s.seq, k, stmt)
+                first = None if self.mask is not None else self._first_bound(s.seq, k, stmt)
                 if first is None:
                     raise
                 self._forget(s.seq[first:k])
@@ -166,6 +192,9 @@ class Lanes:
         if not index.dtype.is_vector:
             raise NotVectorError
         value = self.spread(self.expr(s.value))
+        if self.mask is not None:
+            args = (buffer, value, index, self.mask)
+            return Evaluate(Call("tirx.masked_store", args, "void", span=s.span), s.span)
         return BufferStore(buffer, value, [index], s.span)
 
     def position(self, buffer: Var, indices: tuple[Expr, ...]) -> tuple[Expr, Var]:
@@ -183,7 +212,7 @@ class Lanes:
         return plus(scaled, lane), wide
 
     def bind(self, s: Bind) -> Stmt:
-        if not self.varies(s.value):
+        if self.same(s.value):
             return s
         value = self.expr(s.value)
         if not isinstance(value.ty, PrimType) or value.dtype.is_scalar:
@@ -220,35 +249,64 @@ class Lanes:
     def loop(self, s: For) -> Stmt:
         bounds = [e for e in (s.min, s.extent, s.step) if e is not None]
         for e in bounds:
-            if self.varies(e):
+            if not self.same(e):
                 raise NotVectorError
         if jumps_out(s.body):
             raise NotVectorError
         return s.replace(body=self.statement(s.body))
 
     def repeat(self, s: While) -> Stmt:
-        if self.varies(s.condition) or jumps_out(s.body):
+        if self.mask is not None or self.varies(s.condition) or jumps_out(s.body):
             raise NotVectorError
         return s.replace(body=self.statement(s.body))
 
     def choice(self, s: IfThenElse) -> Stmt:
-        if not self.varies(s.condition):
+        if self.same(s.condition):
             then = self.statement(s.then_case)
             other = None if s.else_case is None else self.statement(s.else_case)
             return s.replace(then_case=then, else_case=other)
         guard = None if s.else_case is not None else bounds_guard(self, s.condition)
-        if guard is None or self._needs_outer(s):
-            raise NotVectorError
-        # where the condition holds in all lanes, vectors; elsewhere one lane after another
+        if guard is None:
+            return self.masked(s)
+        # where the condition holds in all lanes, plain vectors; elsewhere masked ones, or lane by lane
         fast = self.vector(s.then_case)
-        slow = renew_definitions(self.serial([s]))
-        return IfThenElse(guard, fast, slow, s.span)
+        try:
+            slow = self.attempt(self.masked, s)
+        except NotVectorError:
+            if self.mask is not None or self._needs_outer(s):
+                raise
+            slow = self.serial([s])
+        return IfThenElse(guard, fast, renew_definitions(slow), s.span)
+
+    def masked(self, s: IfThenElse) -> Stmt:
+        """Both branches for all lanes, with loads and stores only in the lanes that take them."""
+        mask = self._mask_var()
+        made: list[Stmt] = [Bind(mask, self.spread(self.expr(s.condition)), s.span)]
+        with self.under(mask):
+            made.append(self.vector(s.then_case))
+        if s.else_case is not None:
+            with self.under(Not(mask)):
+                made.append(self.vector(s.else_case))
+        return seq(made)
+
+    def _mask_var(self) -> Var:
+        return Var("mask", PrimType(DType("bool").with_lanes(self.count)))
+
+    @contextmanager
+    def under(self, condition: Expr) -> Iterator[None]:
+        """What is made inside happens only in the lanes where the condition holds."""
+        before = self.mask
+        self.mask = condition if before is None else BitwiseAnd(before, condition)
+        try:
+            yield
+        finally:
+            self.mask = before
 
     # expressions
 
     def expr(self, e: Expr) -> Expr:
         """The value for all lanes; the scalar itself where the lanes agree."""
-        if not self.varies(e):
+        if self.same(e):
             return e
         rule = _EXPRESSIONS.get(type(e))
         if rule is None or not isinstance(e.ty, PrimType) or e.dtype.is_vector:
@@ -273,14 +331,23 @@ class Lanes:
         return type(e)(self.spread(a), self.spread(b))
 
     def binary(self, e: BinaryOp) -> Expr:
-        return type(e)(self.spread(self.expr(e.a)), self.spread(self.expr(e.b)))
+        a, b = self.spread(self.expr(e.a)), self.spread(self.expr(e.b))
+        if self.mask is not None and isinstance(e, _PARTIAL) and not isinstance(e.b, IntImm):
+            # Lanes that do not count must not fail.
+            if e.dtype.is_integral:
+                b = Select(self.mask, b, Broadcast(const(1, e.b.dtype), self.lanes))
+        return type(e)(a, b)
 
     def logic(self, e: And | Or) -> Expr:
-        # both sides are evaluated in a vector, so the right one must not need its guard
-        if not harmless(e.b):
-            raise NotVectorError
         kind = BitwiseAnd if isinstance(e, And) else BitwiseOr
-        return kind(self.spread(self.expr(e.a)), self.spread(self.expr(e.b)))
+        left = self.spread(self.expr(e.a))
+        if harmless(e.b):
+            return kind(left, self.spread(self.expr(e.b)))
+        # The right side is evaluated in the lanes where the left one leaves it open.
+        mask = self._mask_var()
+        with self.under(mask if isinstance(e, And) else Not(mask)):
+            right = self.spread(self.expr(e.b))
+        return Let(mask, left, kind(mask, right))
 
     def unary(self, e: Not | BitwiseNot) -> Expr:
         return type(e)(self.spread(self.expr(e.a)))
@@ -295,7 +362,10 @@ class Lanes:
 
     def load(self, e: BufferLoad) -> Expr:
         index, buffer = self.position(e.buffer, e.indices)
-        return BufferLoad(buffer, [index], e.span)
+        if self.mask is None:
+            return BufferLoad(buffer, [index], e.span)
+        args = (buffer, self.spread(index), self.mask)
+        return Call("tirx.masked_load", args, PrimType(buffer.dtype.with_lanes(self.count)), span=e.span)
 
     def let(self, e: Let) -> Expr:
         value = self.expr(e.value)
@@ -320,10 +390,16 @@ class Lanes:
 
     def lazy(self, e: Call) -> Expr:
         cond, then, other = e.args
-        if self.varies(cond):
-            if not (harmless(then) and harmless(other)):
-                raise NotVectorError
-            return Select(*[self.spread(self.expr(p)) for p in e.args])
+        if not self.same(cond):
+            choice = self.spread(self.expr(cond))
+            if harmless(then) and harmless(other):
+                return Select(choice, self.spread(self.expr(then)), self.spread(self.expr(other)))
+            mask = self._mask_var()
+            with self.under(mask):
+                yes = self.spread(self.expr(then))
+            with self.under(Not(mask)):
+                no = self.spread(self.expr(other))
+            return Let(mask, choice, Select(mask, yes, no))
         args = (cond, self.spread(self.expr(then)), self.spread(self.expr(other)))
         return e.replace(args=args, ty=args[1].ty)
 

@@ -6,28 +6,44 @@ from collections import Counter
 from typing import Any
 
 from ...ir import (
+    LE,
     AllocBuffer,
     Bind,
+    BufferLoad,
+    BufferStore,
+    Call,
     DeclBuffer,
     Evaluate,
     For,
     IfThenElse,
     IntImm,
+    Not,
+    Op,
     PrimFunc,
+    PrimType,
+    Range,
     SeqStmt,
     Stmt,
     Var,
+    const,
     seq,
 )
-from ...ir.arith.keys import Keys
+from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, Visitor
 from ..common import is_nothing
+from ..context import PassContext
 from ..registry import prim_func_pass
 
+_KEY = "tirx.RemoveNoOp"
+PROFILING = ("tirx.start_profile_intrinsic", "tirx.end_profile_intrinsic")
+"""The calls that the option `ignore_profiler_call` counts as nothing."""
 
-@prim_func_pass("tirx.RemoveNoOp")
+
+@prim_func_pass(_KEY)
 def remove_no_op(func: PrimFunc) -> PrimFunc:
     """Empty loops and branches, values that are not used, unused names and buffers are removed.
+
+    So are loops that provably run no iteration, and stores of what stands in the cell already.
 
     before:
         @T.prim_func
@@ -37,6 +53,7 @@ def remove_no_op(func: PrimFunc) -> PrimFunc:
                 x: T.let = A[i]
                 if i < 4:
                     T.evaluate(0)
+            A[1] = A[1]
             A[0] = 1
 
     after:
@@ -44,7 +61,22 @@ def remove_no_op(func: PrimFunc) -> PrimFunc:
         def f(A: T.Buffer((8,), "int32")):
             A[0] = 1
     """
-    return _Remove(func)(func)
+    return without_no_ops(func)
+
+
+def without_no_ops(func: PrimFunc) -> PrimFunc:
+    """The function without what does nothing; itself where there is no such thing."""
+    new: PrimFunc = _Remove(func)(func)
+    return new
+
+
+def stores_own_value(ana: Analyzer, store: BufferStore) -> bool:
+    """Whether the statement stores into a cell what was just read from it."""
+    load = store.value
+    if not isinstance(load, BufferLoad) or load.buffer is not store.buffer:
+        return False
+    with ana.mode(data=False):
+        return all(ana.can_prove_equal(a, b) for a, b in zip(load.indices, store.indices))
 
 
 class _Uses(Visitor):
@@ -63,7 +95,9 @@ class _Remove(Rewriter):
 
     def __init__(self, func: PrimFunc) -> None:
         super().__init__()
-        self.keys = Keys()
+        self.ana = Analyzer()
+        self.keys = self.ana.keys
+        self.ignored = PROFILING if PassContext.current().option(_KEY, "ignore_profiler_call") else ()
         self.uses: Counter[Var] = Counter()
         _Uses(self.uses, 1)(func)
 
@@ -73,6 +107,10 @@ class _Remove(Rewriter):
         return Evaluate(0)
 
     def visit_SeqStmt(self, stmt: SeqStmt) -> Any:
+        for one in stmt.seq:
+            if isinstance(one, Bind) and isinstance(one.value.ty, PrimType):
+                with self.ana.mode(data=True):
+                    self.ana.bind(one.var, one.value)
         made = [self.visit(s) for s in reversed(stmt.seq)]
         made.reverse()
         kept = [s for s in made if not is_nothing(s)]
@@ -81,25 +119,53 @@ class _Remove(Rewriter):
         return seq(kept)
 
     def visit_Evaluate(self, stmt: Evaluate) -> Any:
-        if not isinstance(stmt.value, IntImm) and self.keys.pure(stmt.value):
+        value = stmt.value
+        ignored = isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in self.ignored
+        if ignored or (not isinstance(value, IntImm) and self.keys.pure(value)):
             return self.drop(stmt)
         return stmt
 
+    def visit_BufferStore(self, stmt: BufferStore) -> Any:
+        return self.drop(stmt) if stores_own_value(self.ana, stmt) else stmt
+
     def visit_For(self, loop: For) -> Any:
-        if isinstance(loop.extent, IntImm) and loop.extent.value <= 0:
+        if self._never_runs(loop):
             return self.drop(loop)
+        self.ana.bind(loop.loop_var, Range(loop.min, loop.extent))
         loop = self.visit_fields(loop)
         if is_nothing(loop.body) and self.keys.pure(loop.min) and self.keys.pure(loop.extent):
             return self.drop(loop)
         return loop
 
+    def _never_runs(self, loop: For) -> bool:
+        extent = loop.extent
+        if isinstance(extent, IntImm):
+            return extent.value <= 0
+        with self.ana.mode(data=False):
+            return self.keys.pure(extent) and self.ana.can_prove(LE(extent, const(0, extent.dtype)))
+
     def visit_IfThenElse(self, stmt: IfThenElse) -> Any:
-        stmt = self.visit_fields(stmt)
-        if stmt.else_case is not None and is_nothing(stmt.else_case):
-            stmt = stmt.replace(else_case=None)
-        if is_nothing(stmt.then_case) and stmt.else_case is None and self.keys.pure(stmt.condition):
-            return self.drop(stmt)
-        return stmt
+        cond = stmt.condition
+        if isinstance(cond, IntImm):
+            cases = (stmt.then_case, stmt.else_case)
+            taken, skipped = cases if cond.value else cases[::-1]
+            if skipped is not None:
+                self.drop(skipped)
+            return Evaluate(0) if taken is None else self.visit(taken)
+        with self.ana.mode(data=True), self.ana.assume(cond):
+            then = self.visit(stmt.then_case)
+        other = None
+        if stmt.else_case is not None:
+            with self.ana.mode(data=True), self.ana.assume(cond, truth=False):
+                other = self.visit(stmt.else_case)
+        if is_nothing(other):
+            other = None
+        if is_nothing(then) and other is not None:
+            return IfThenElse(Not(cond), other, None, stmt.span)
+        if is_nothing(then) and self.keys.pure(cond):
+            return self.drop(stmt.replace(then_case=then, else_case=None))
+        same = then is stmt.then_case and other is stmt.else_case
+        return stmt if same else stmt.replace(then_case=then, else_case=other)
 
     def visit_Bind(self, stmt: Bind) -> Any:
         return self.drop(stmt) if not self.uses[stmt.var] and self.keys.pure(stmt.value) else stmt

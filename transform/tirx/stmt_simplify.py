@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir import (
+    GE,
     GT,
     AssertStmt,
+    AttrStmt,
     Bind,
     BufferRegion,
     BufferStore,
@@ -18,6 +20,7 @@ from ...ir import (
     ForKind,
     IfThenElse,
     IntImm,
+    IterVar,
     PrimFunc,
     PrimType,
     Range,
@@ -29,18 +32,26 @@ from ...ir import (
 )
 from ...ir.arith import Analyzer
 from ...ir.arith.simplify import simplify
-from ...ir.visitor import Rewriter, substitute, symbol_vars
+from ...ir.visitor import Rewriter, substitute
 from ..common import is_steady
-from ..loops import jumps_out
+from ..context import PassContext
+from ..loops import jumps_out, size_of
 from ..registry import prim_func_pass
+from .boolean_forms import as_and_of_ors
+from .remove_no_op import stores_own_value
+
+_KEY = "tirx.StmtSimplify"
 
 
-@prim_func_pass("tirx.StmtSimplify", "tirx.Simplify", "s_tir.StmtSimplify")
+@prim_func_pass(_KEY, "tirx.Simplify", "s_tir.StmtSimplify")
 def stmt_simplify(func: PrimFunc) -> PrimFunc:
     """Expressions are simplified; branches and loops that bounds decide are resolved.
 
     Indices, extents and bindings count as index arithmetic, which does not overflow; everything
-    else as data arithmetic, which wraps.  Sizes in the types of parameters are not negative.
+    else as data arithmetic, which wraps.  Sizes in the types of parameters are not negative.  The
+    setting `tirx.StmtSimplify` has three options: `transitively_prove_inequalities` (the default)
+    proves comparisons by chains of known ones, `convert_boolean_to_and_of_ors` brings conditions
+    into that form, and `apply_constraints_to_boolean_branches` is always on.
 
     before:
         @T.prim_func
@@ -62,6 +73,9 @@ class _Simplify(Rewriter):
     def __init__(self) -> None:
         super().__init__()
         self.ana = Analyzer(strict=True)
+        context = PassContext.current()
+        self.ana.chained = context.option(_KEY, "transitively_prove_inequalities")
+        self.clauses: bool = context.option(_KEY, "convert_boolean_to_and_of_ors")
 
     def index(self, e: Expr) -> Expr:
         """The expression simplified as index arithmetic."""
@@ -71,7 +85,8 @@ class _Simplify(Rewriter):
     def data(self, e: Expr) -> Expr:
         """The expression simplified as data arithmetic."""
         with self.ana.mode(data=True):
-            return simplify(self.ana, super().visit(e))
+            new = simplify(self.ana, super().visit(e))
+            return as_and_of_ors(self.ana, new) if self.clauses else new
 
     def visit(self, node: Any) -> Any:
         if isinstance(node, Expr) and isinstance(node.ty, PrimType):
@@ -87,9 +102,12 @@ class _Simplify(Rewriter):
     def visit_PrimFunc(self, func: PrimFunc) -> Any:
         for p in func.params:
             if isinstance(p.ty, BufferType):
-                for symbol in symbol_vars(p):
-                    if any(symbol is extent for extent in p.ty.shape):
-                        self.ana.bind_bound(symbol, 0)
+                for extent in p.ty.shape:
+                    if isinstance(extent, Var):
+                        self.ana.bind_bound(extent, 0)
+                    elif not isinstance(extent, IntImm):
+                        with self.ana.mode(data=False):
+                            self.ana.learn(GE(extent, const(0, extent.dtype)))
         body = self.visit(func.body)
         return func if body is func.body else func.replace(body=body)
 
@@ -142,9 +160,9 @@ class _Simplify(Rewriter):
         value = self.data(stmt.value)
         buffer = super().visit(stmt.buffer)
         same = value is stmt.value and buffer is stmt.buffer
-        if same and all(a is b for a, b in zip(indices, stmt.indices)):
-            return stmt
-        return stmt.replace(buffer=buffer, value=value, indices=indices)
+        if not same or any(a is not b for a, b in zip(indices, stmt.indices)):
+            stmt = stmt.replace(buffer=buffer, value=value, indices=indices)
+        return Evaluate(0) if stores_own_value(self.ana, stmt) else stmt
 
     def visit_Bind(self, stmt: Bind) -> Any:
         if not isinstance(stmt.value.ty, PrimType):
@@ -155,7 +173,19 @@ class _Simplify(Rewriter):
             return Evaluate(0)
         with self.ana.mode(data=True):
             self.ana.bind(stmt.var, value)
+        if value.dtype.is_bool and value.dtype.is_scalar and is_steady(value) and _is_short(value):
+            self.vars[stmt.var] = value  # a condition in place says more than its name
         return stmt if value is stmt.value else stmt.replace(value=value)
+
+    def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
+        axis = stmt.node
+        if stmt.attr_key != "thread_extent" or not isinstance(axis, IterVar):
+            return self.visit_fields(stmt)
+        extent = self.index(stmt.value)
+        self.ana.bind(axis.var, Range(const(0, extent.dtype), extent))
+        body = self.visit(stmt.body)
+        same = extent is stmt.value and body is stmt.body
+        return stmt if same else stmt.replace(value=extent, body=body)
 
     def visit_Evaluate(self, stmt: Evaluate) -> Any:
         if not isinstance(stmt.value.ty, PrimType):
@@ -200,3 +230,8 @@ class _Simplify(Rewriter):
 
     def visit_SBlock(self, block: SBlock) -> Any:
         return self.visit_fields(block)
+
+
+def _is_short(e: Expr) -> bool:
+    """Whether evaluating the condition again costs little."""
+    return size_of(e) <= 8

@@ -47,8 +47,13 @@ class _Threads(Rewriter):
 
     def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
         if stmt.attr_key in MEANINGFUL:
-            tag = stmt.node.thread_tag if isinstance(stmt.node, IterVar) else stmt.attr_key
+            known = isinstance(stmt.node, IterVar)
+            tag = stmt.node.thread_tag if known else stmt.attr_key
+            name = stmt.node.var.name if known else tag
             raise refuse(
-                "thread-on-cpu", f"the axis `{tag}` is launched, which a CPU target does not have", stmt
+                "thread-on-cpu",
+                f"`{name}` runs on the axis `{tag}`, which a CPU target does not have",
+                stmt,
+                "build for a GPU target, or use T.parallel or range",
             )
         return self.visit_fields(stmt)

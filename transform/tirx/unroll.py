@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import BufferStore, For, ForKind, IntImm, PrimFunc, const, seq
+from ...ir import AttrStmt, BufferLoad, BufferStore, For, ForKind, IntImm, PrimFunc, Var, const, seq
+from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, walk
-from ..common import is_steady, plus
+from ..common import buffer_type, is_steady, plus
 from ..context import PassContext
 from ..loops import copy_body, jumps_out, size_of
 from ..registry import prim_func_pass
+from .hints import LATER
 
-MAX_NODES = 20_000
-"""How many nodes writing out one loop may give; a longer one stays a loop."""
+_KEY = "tirx.UnrollLoop"
 
 
-@prim_func_pass("tirx.UnrollLoop")
+@prim_func_pass(_KEY)
 def unroll_loop(func: PrimFunc) -> PrimFunc:
     """Loops of kind unrolled are replaced by one copy of the body an iteration.
 
-    One stays a serial loop where its extent is not constant, where it is left or continued early
+    One becomes a serial loop where its extent is not constant, where it is left or continued early
     (which means the same only in a loop), and where the copies would exceed the limit `max_nodes`
-    of the setting `tirx.UnrollLoop`.  Its `auto_max_step` and `auto_max_extent` unroll serial
-    loops of few steps as well.
+    of the setting `tirx.UnrollLoop`.  Its other options unroll serial loops as well:
+    `auto_max_extent` those of few iterations, `auto_max_step` those that make few stores in all,
+    `unroll_local_access` those that walk through local memory; `auto_max_depth` limits how many of
+    such loops may stand in each other.  Without `explicit_unroll` they are only marked as unrolled.
+    The attributes `pragma_auto_unroll_max_step` and `pragma_unroll_explicit` set the options of
+    their names for a part of a program.
 
     before:
         @T.prim_func
@@ -42,44 +47,97 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
 class _Unroll(Rewriter):
     def __init__(self) -> None:
         super().__init__()
-        options = PassContext.current().get("tirx.UnrollLoop")
-        self.max_nodes = int(options.get("max_nodes", MAX_NODES))
-        self.explicit = bool(options.get("explicit_unroll", True))
-        self.auto_step = int(options.get("auto_max_step", 0))
-        self.auto_extent = int(options.get("auto_max_extent", 0))
+        context = PassContext.current()
+        self.max_nodes: int = context.option(_KEY, "max_nodes")
+        self.explicit: bool = context.option(_KEY, "explicit_unroll")
+        self.auto_steps: int = context.option(_KEY, "auto_max_step")
+        self.auto_depth: int = context.option(_KEY, "auto_max_depth")
+        self.auto_extent: int = context.option(_KEY, "auto_max_extent")
+        self.local: bool = context.option(_KEY, "unroll_local_access")
+        self.ana = Analyzer()
+        self.stores = 0
+        """How many stores the statements so far make, those of unrolled loops for each iteration."""
+        self.depth = 0
+        """How many unrolled loops stand in each other below the statements so far."""
+        self.plain = False
+        """Whether a loop that stays one was among them."""
+
+    def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
+        if stmt.attr_key not in LATER or not isinstance(stmt.value, IntImm):
+            return self.visit_fields(stmt)
+        before = self.auto_steps, self.explicit
+        if stmt.attr_key == "pragma_auto_unroll_max_step":
+            self.auto_steps = stmt.value.value
+        else:
+            self.explicit = bool(stmt.value.value)
+        body = self.visit(stmt.body)
+        self.auto_steps, self.explicit = before
+        return body
+
+    def visit_BufferStore(self, stmt: BufferStore) -> Any:
+        self.stores += 1
+        return stmt
 
     def visit_For(self, loop: For) -> Any:
+        outside = self.stores, self.depth, self.plain
+        self.stores, self.depth, self.plain = 0, 0, False
         loop = self.visit_fields(loop)
-        wanted = loop.kind is ForKind.UNROLLED and self.explicit
-        if loop.kind is ForKind.SERIAL and isinstance(loop.extent, IntImm):
-            wanted = self._few(loop, loop.extent.value)
-        if loop.kind is not ForKind.UNROLLED and not wanted:
+        count = self._count(loop)
+        wanted = loop.kind is ForKind.UNROLLED or self._few(loop, count)
+        if wanted and (count is None or not self._possible(loop, count)):
+            wanted = False
+            loop = loop.replace(kind=ForKind.SERIAL)
+        stores, depth, plain = outside
+        if wanted and count is not None:
+            self.stores *= count
+            self.depth += 1
+        else:
+            self.plain = True
+        self.stores += stores
+        self.depth = max(self.depth, depth)
+        self.plain = self.plain or plain
+        if not wanted or count is None:
             return loop
-        if (
-            not wanted
-            or not isinstance(loop.extent, IntImm)
-            or loop.step is not None
-            or not is_steady(loop.min)
-        ):
-            return loop.replace(kind=ForKind.SERIAL)
-        if jumps_out(loop.body):
-            return loop.replace(kind=ForKind.SERIAL)
-        count = loop.extent.value
-        if count > 1 and count * size_of(loop.body) > self.max_nodes:
-            return loop.replace(kind=ForKind.SERIAL)
+        if not self.explicit and not count == self.auto_extent == 1:
+            return loop.replace(kind=ForKind.UNROLLED) if loop.kind is ForKind.SERIAL else loop
         copies = []
         for k in range(count):
             value = plus(loop.min, const(k, loop.loop_var.dtype))
             copies.append(copy_body(loop.body, loop.loop_var, value, fresh=k > 0))
         return seq(copies)
 
-    def _few(self, loop: For, extent: int) -> bool:
-        """Whether the settings ask to write out this serial loop."""
-        if extent <= self.auto_extent:
+    def _count(self, loop: For) -> int | None:
+        extent = loop.extent
+        if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+            return None
+        if not isinstance(extent, IntImm) and (self.auto_steps or self.auto_extent or self.local):
+            extent = self.ana.simplify(extent)
+        return extent.value if isinstance(extent, IntImm) else None
+
+    def _possible(self, loop: For, count: int) -> bool:
+        if loop.step is not None or not is_steady(loop.min) or jumps_out(loop.body):
+            return False
+        return count <= 1 or count * size_of(loop.body) <= self.max_nodes
+
+    def _few(self, loop: For, count: int | None) -> bool:
+        """Whether the options ask to write out this serial loop."""
+        if count is None or loop.kind is not ForKind.SERIAL:
+            return False
+        if self.local and _walks_local_memory(loop):
             return True
-        return self.auto_step > 0 and extent * max(_steps(loop), 1) <= self.auto_step
+        if self.plain or self.depth > self.auto_depth:
+            return count == self.auto_extent == 1
+        return count <= self.auto_extent or 0 < count * max(self.stores, 1) <= self.auto_steps
 
 
-def _steps(loop: For) -> int:
-    """How many stores one iteration makes."""
-    return sum([1 for n in walk(loop.body) if isinstance(n, BufferStore)])
+def _walks_local_memory(loop: For) -> bool:
+    """Whether an access of local memory depends on the loop variable."""
+    for node in walk(loop.body):
+        if isinstance(node, BufferLoad | BufferStore):
+            if buffer_type(node.buffer).storage_scope == "local" and _uses(node.indices, loop.loop_var):
+                return True
+    return False
+
+
+def _uses(indices: tuple[Any, ...], var: Var) -> bool:
+    return any(n is var for i in indices for n in walk(i))

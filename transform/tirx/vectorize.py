@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import Bind, For, ForKind, IfThenElse, IntImm, PrimFunc, PrimType, Range, Stmt, Var, const
+from ...ir import Bind, For, ForKind, IfThenElse, IntImm, PrimFunc, PrimType, Range, Stmt, Var, const, seq
 from ...ir.arith import Analyzer
-from ...ir.visitor import Rewriter, substitute
+from ...ir.visitor import Rewriter, renew_definitions, substitute
 from ..common import is_steady, plus, refuse, times
 from ..context import PassContext
 from ..loops import jumps_out, returns
 from ..registry import prim_func_pass
 from .independence import independent
 from .lanes import Lanes, NotVectorError
+from .vector_reduce import gathered, reduced
 
 
 @prim_func_pass("tirx.VectorizeLoop")
 def vectorize_loop(func: PrimFunc, enable_vectorize: bool = True) -> PrimFunc:
     """Vectorized loops of constant extent become statements on vectors; loops longer than a limit are split.
 
-    Run after FlattenBuffer.  A statement without a vector form (a choice by lane, a call with
+    Run after FlattenBuffer.  A choice by lane becomes loads and stores under a mask; a condition
+    that is linear in the lane, such as the guard of a tail, is first tested for the first and last
+    lane: where both hold, no mask is needed.  A statement without a vector form (a call with
     effects) runs in a serial loop over the lanes, and so does a loop whose iterations depend on
-    each other.  A condition that is linear in the lane, such as the guard of a tail, is tested for
-    the first and last lane: where both hold, vectors.  A buffer allocated inside gets a cell a
-    lane.  An extent that is not constant, or a break, is refused by name.
+    each other; only sums and the like in one cell, of integers or of floats of 32 bits and more,
+    are taken a vector at a time, which adds floats in another order.  A buffer allocated inside
+    gets a cell a lane.  An extent that is not constant, or a break, is refused by name.
 
     before:
         @T.prim_func
@@ -89,17 +92,32 @@ class _Vectorize(Rewriter):
         count = loop.extent.value
         if not self.enable or count < 2 or returns(loop.body) or not is_steady(loop.min):
             return serial
-        if not loop.loop_var.dtype.is_int or not independent(loop.body, loop.loop_var, self.ana):
+        if not loop.loop_var.dtype.is_int:
+            return serial
+        reduces = gathered(loop.body, loop.loop_var) is not None
+        if not reduces and not independent(loop.body, loop.loop_var, self.ana):
             return serial
         width = _width(count, self.max_lanes)
         if width < 2:
             return serial
         if width == count:
             return self.lanes(loop.loop_var, loop.min, count, loop.body) or serial
-        return self.split(loop, count, width) or serial
+        main = self.split(loop, count, width)
+        if main is None or count % width == 0:
+            return main or serial
+        return seq([main, self.tail(loop, count - count % width, count % width)])
+
+    def tail(self, loop: For, start: int, count: int) -> Stmt:
+        """The iterations from `start` on, which a loop over whole vectors leaves."""
+        var = Var(loop.loop_var.name, loop.loop_var.ty, loop.loop_var.span)
+        first = plus(loop.min, const(start, var.dtype))
+        body = renew_definitions(substitute(loop.body, {loop.loop_var: var}))
+        self.ana.bind(var, Range(first, const(count, var.dtype)))
+        vectors = self.lanes(var, first, count, body) if count > 1 else None
+        return vectors or For(var, first, const(count, var.dtype), ForKind.SERIAL, body)
 
     def split(self, loop: For, count: int, width: int) -> Stmt | None:
-        """An outer serial loop around vectors of a width that divides the extent."""
+        """An outer serial loop around vectors of this width; what does not fill one is left."""
         var = loop.loop_var
         outer, lane = Var(var.name, var.ty, var.span), Var(var.name, var.ty, var.span)
         groups = const(count // width, var.dtype)
@@ -115,14 +133,17 @@ class _Vectorize(Rewriter):
         )
 
     def lanes(self, var: Var, low: Any, count: int, body: Stmt) -> Stmt | None:
+        lanes = Lanes(var, low, count, self.ana)
         try:
-            return Lanes(var, low, count, self.ana).statement(body)
+            if gathered(body, var) is not None:
+                return reduced(lanes, body)
+            return lanes.statement(body)
         except NotVectorError:
             return None
 
 
 def _width(count: int, limit: int) -> int:
-    """The number of lanes for an extent: all of it, or its largest divisor within the limit."""
+    """The number of lanes for an extent: all of it, a large divisor within the limit, or the limit."""
     if count <= limit:
         return count
-    return next((w for w in range(limit, 1, -1) if count % w == 0), 1)
+    return next((w for w in range(limit, limit // 2, -1) if count % w == 0), limit)

@@ -24,7 +24,7 @@ from ....ir import (
 from ....ir import PrimExpr as ExprOperand
 from ....ir import PrimExpr as ExprWithOp
 from ...adapters import lacking
-from . import attrs, base, expr, function, module, op, prim
+from . import attrs, base, expr, function, module, op, prim, transform
 from . import type as type  # the peer's name of the module
 from .attrs import DictAttrs, make_node
 from .base import (
@@ -111,5 +111,6 @@ __all__ = [
     "save_json",
     "structural_equal",
     "structural_hash",
+    "transform",
     "type",
 ]

@@ -17,12 +17,14 @@ from ....runtime import (
     device,
     from_dlpack,
     opencl,
+    threads,
 )
 from ....runtime import empty as _empty
 from ....runtime import tensor as _tensor
 from ....target import Target
 from ...adapters import lacking
 from . import script_printer
+from .library import load_module
 from .script_printer import ShapeTuple
 
 
@@ -57,7 +59,8 @@ def convert(value: Any) -> Any:
 def device_from_target(target: Any, index: int | None = None) -> Device:
     """The device that code for a target runs on."""
     chosen = target if isinstance(target, Target) else Target(target)
-    return device(chosen.device_kind, index)
+    number = chosen.get("target_device_type")
+    return device(chosen.device_kind, index) if number is None else device((number, index or 0))
 
 
 def enabled(target: Any) -> bool:
@@ -65,6 +68,11 @@ def enabled(target: Any) -> bool:
     from ..testing import device_enabled
 
     return device_enabled(target)
+
+
+def num_threads() -> int:
+    """The threads that parallel loops use."""
+    return threads.number()
 
 
 Executable = Module
@@ -88,6 +96,8 @@ __all__ = [
     "empty",
     "enabled",
     "from_dlpack",
+    "load_module",
+    "num_threads",
     "opencl",
     "script_printer",
     "tensor",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....target import Target, list_tags, register_tag
+from ....runtime import Device
+from ....target import Target, list_kinds, list_tags, register_tag
 from ...adapters import lacking
 from ...methods import extend
 from . import codegen
+from .features import TargetFeatures
 
 
 class TargetKind(str):
@@ -32,8 +34,19 @@ def _set_kind(self: Target, value: str) -> None:
     _KIND.__set__(self, value)
 
 
-extend((Target, "kind", property(_kind, _set_kind)))
+def _device_type(self: Target) -> int:
+    """The number of the kind of device that code for this target runs on."""
+    return int(self.get("target_device_type", 0)) or Device(self.device_kind).device_type
+
+
+extend(
+    (Target, "kind", property(_kind, _set_kind)),
+    (Target, "features", property(TargetFeatures)),
+    (Target, "get_target_device_type", _device_type),
+    (Target, "list_kinds", staticmethod(lambda: list(list_kinds()))),
+    (Device, "dlpack_device_type", lambda self: self.device_type),
+)
 
 __getattr__ = lacking("tvm.target")
 
-__all__ = ["Target", "TargetKind", "codegen", "list_tags", "register_tag"]
+__all__ = ["Target", "TargetFeatures", "TargetKind", "codegen", "list_tags", "register_tag"]

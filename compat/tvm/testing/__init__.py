@@ -71,6 +71,14 @@ def slow(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+def skip_if_32bit(reason: Any) -> Any:
+    """Skip a test where addresses have 32 bits; with or without a reason of its own."""
+    import pytest
+
+    mark = pytest.mark.skipif(sys.maxsize < 1 << 32, reason="addresses have 32 bits")
+    return mark(reason) if callable(reason) else mark
+
+
 def strtobool(val: str) -> bool:
     """A truth value from text. Raises ValueError for others."""
     text = val.lower()
@@ -95,6 +103,7 @@ __all__ = [
     "main",
     "parameter",
     "parameters",
+    "skip_if_32bit",
     "slow",
     "strtobool",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 from .... import ir
 from ....ir import PrimFunc
 from ...adapters import adapt, lacking
+from ...methods import extend
 
 
 def _index_map(initial_indices: Any, final_indices: Any, inverse_index_map: Any = None) -> Any:
@@ -34,6 +35,14 @@ def from_func(
     return ir.index_map(mapping_function, inverse_index_map=inverse_index_map, index_dtype=index_dtype)
 
 
+def _map_tensor(self: ir.IndexMap, arr_src: Any) -> Any:
+    """A tensor with its elements at their new places."""
+    from ..runtime import tensor
+
+    return tensor(self.map_array(arr_src.numpy()))
+
+
+extend((ir.IndexMap, "map_tensor", _map_tensor))
 IndexMap = adapt(ir.IndexMap, _index_map, from_func=staticmethod(from_func))
 
 _missing = lacking("tvm.tirx.function")

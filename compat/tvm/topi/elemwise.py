@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ....errors import Diagnostic, DTypeError
+from ....ir import Expr, const
 from ....ir import operators as op
-from ....te import Tensor, broadcast, elementwise
+from ....te import Tensor, broadcast, compute, elementwise
 from ..tirx.op import find_operator
 
 _FLOAT_ONLY = ("acos", "acosh", "asin", "asinh", "atanh")
@@ -89,3 +90,40 @@ def cast(x: Any, dtype: Any, span: Any = None) -> Any:
 def identity(x: Any) -> Any:
     """The same elements."""
     return elementwise(x, lambda value: value)
+
+
+def _by_axes(shape: Any, name: str, element: Callable[..., Any]) -> Any:
+    return compute(shape, element, name, "elemwise", varargs_names=[f"ax{i}" for i in range(len(shape))])
+
+
+def sign(x: Tensor) -> Any:
+    """1, 0 or -1 for every element."""
+    one, zero, less = [const(v, x.dtype) for v in (1, 0, -1)]
+
+    def element(*indices: Any) -> Any:
+        value = x(*indices)
+        return op.select(op.less(zero, value), one, op.select(op.less(value, zero), less, zero))
+
+    return _by_axes(x.shape, "T_sign", element)
+
+
+def clip(x: Tensor, a_min: Any, a_max: Any) -> Any:
+    """Every element brought between two values."""
+    low, high = [value if isinstance(value, Expr) else const(value, x.dtype) for value in (a_min, a_max)]
+    return elementwise(x, lambda value: op.max_(op.min_(value, high), low))
+
+
+def full(shape: Any, dtype: Any, fill_value: Any) -> Any:
+    """The same value everywhere."""
+    value = fill_value if isinstance(fill_value, Expr) else const(fill_value, dtype)
+    return _by_axes(tuple(shape), "T_full", lambda *indices: value)
+
+
+def full_like(x: Tensor, fill_value: Any) -> Any:
+    """The same value everywhere, in the shape and dtype of a tensor."""
+    return _by_axes(x.shape, "T_full_like", lambda *indices: const(fill_value, x.dtype))
+
+
+def logical_not(x: Tensor) -> Any:
+    """Whether an element is false."""
+    return _by_axes(x.shape, "T_logical_not", lambda *indices: op.logical_not(x(*indices)))

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....errors import PassError
 from ....ir import IRModule
 from ....transform import Pass, sequential
 from ....transform import PassContext as _PassContext
 from ...adapters import lacking
+
+
+class SettingError(PassError, AttributeError):
+    """There is no such setting; the peer's programs expect an AttributeError."""
 
 
 class PassContext(_PassContext):
@@ -26,7 +31,10 @@ class PassContext(_PassContext):
         num_evals: int = 0,
         tuning_api_database: Any = None,
     ) -> None:
-        super().__init__(config, instruments or (), disabled_pass or ())
+        try:
+            super().__init__(config, instruments or (), disabled_pass or ())
+        except PassError as err:
+            raise SettingError(*err.diagnostics) from err
         self.opt_level = opt_level
 
 

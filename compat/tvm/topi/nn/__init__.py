@@ -9,6 +9,7 @@ from .....ir import operators as op
 from .....te import Tensor, elementwise
 from ..missing import missing
 from . import pooling
+from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
 
 
 def relu(x: Tensor) -> Any:
@@ -16,12 +17,26 @@ def relu(x: Tensor) -> Any:
     return elementwise(x, lambda value: op.max_(value, const(0, x.dtype)))
 
 
-_missing = missing("topi.nn")
+def leaky_relu(x: Tensor, alpha: float) -> Any:
+    """The elements, negative ones times `alpha`."""
+
+    def element(value: Any) -> Any:
+        return op.select(op.greater(value, const(0, x.dtype)), value, op.mul(value, const(alpha, x.dtype)))
+
+    return elementwise(x, element)
 
 
-def __getattr__(name: str) -> Any:
-    """Operators by name; one that is not there fails when it is called."""
-    return getattr(pooling, name) if name in pooling.__all__ else _missing(name)
+__getattr__ = missing("topi.nn")
 
-
-__all__ = ["pooling", "relu"]
+__all__ = [
+    "adaptive_pool",
+    "adaptive_pool1d",
+    "adaptive_pool3d",
+    "global_pool",
+    "leaky_relu",
+    "pool1d",
+    "pool2d",
+    "pool3d",
+    "pooling",
+    "relu",
+]

@@ -1,0 +1,7 @@
+"""`tvm.tirx.transform.transform`: the passes themselves."""
+
+from __future__ import annotations
+
+from ...passes import finder
+
+__getattr__ = finder("tvm.tirx.transform.transform", "tirx.")

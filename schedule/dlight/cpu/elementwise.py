@@ -1,0 +1,89 @@
+"""Blocks whose iterations are all independent: threads outside, a long loop inside."""
+
+from __future__ import annotations
+
+from ....ir import BufferLoad, BufferStore, Var, walk
+from ...handles import LoopRV, SBlockRV
+from ...schedule import Schedule
+from ..machine import Machine
+from ..program import Facts, extent, facts, is_plain
+from ..rule import Taken
+
+SMALL = 1 << 15
+"""Fewer operations than this are done before a second thread has woken up."""
+CHUNKS = 4
+"""Chunks for each core, so that a core that is held up does not hold up the rest."""
+
+
+def elementwise(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
+    """The outer loops run in parallel; the innermost stays a plain loop, which becomes vectors.
+
+    Loops over arrays that all have the loops' shape are one loop.
+
+    before:
+        for i, j in T.grid(512, 512):
+            with T.sblock("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + 1.0
+    after:
+        for i_j_fused_0 in T.parallel(8):
+            for i_j_fused_1 in range(32768):
+                with T.sblock("B"):
+                    vi = T.axis.spatial(512, (i_j_fused_0 * 32768 + i_j_fused_1) // 512)
+                    vj = T.axis.spatial(512, (i_j_fused_0 * 32768 + i_j_fused_1) % 512)
+                    B[vi, vj] = A[vi, vj] + 1.0
+    """
+    found = facts(sch, block)
+    if found.reduced or not found.loops or not is_plain(sch, found):
+        return None
+    loops: list[LoopRV] = sch.get_loops(block)
+    if _runs_straight(found) and len(loops) > 1:
+        loops = [sch.fuse(*loops)]
+    spread(sch, loops, machine)
+    return Taken((block,), "its iterations are independent")
+
+
+def spread(sch: Schedule, loops: list[LoopRV], machine: Machine) -> None:
+    """Divide independent loops, outer ones first, among the cores; the last one, or a part, stays inside."""
+    if machine.cores < 2 or not loops or (count := _work(sch, loops)) is not None and count < SMALL:
+        return
+    outer = loops[0]
+    if len(loops) > 1:
+        sch.parallel(sch.fuse(*loops[:-1]) if len(loops) > 2 else outer)
+        return
+    chunks = machine.cores * CHUNKS
+    total = extent(sch.get(outer).extent)
+    if total is not None:
+        chunks = max(1, min(chunks, total // (SMALL // 8)))
+    parts, _ = sch.split(outer, [chunks, None])
+    sch.parallel(parts)
+
+
+def _work(sch: Schedule, loops: list[LoopRV]) -> int | None:
+    """The number of iterations; None where a size is known at run time only."""
+    total = 1
+    for loop in loops:
+        n = extent(sch.get(loop).extent)
+        if n is None:
+            return None
+        total *= n
+    return total
+
+
+def _runs_straight(found: Facts) -> bool:
+    """Whether all arrays are run through from first to last element as the loops are, and nothing else
+    depends on the place.
+    """
+    axes = [found.axis_of(loop.loop_var) for loop in found.loops]
+    if any(a is None for a in axes):
+        return False
+    mentioned = len([n for n in walk(found.block.body) if n in axes])
+    accesses = found.accesses()
+    return mentioned == len(axes) * len(accesses) and all(_is_identity(a, axes) for a in accesses)
+
+
+def _is_identity(access: BufferLoad | BufferStore, axes: list[Var | None]) -> bool:
+    shape = access.buffer.ty.shape  # type: ignore[attr-defined]
+    return len(access.indices) == len(axes) == len(shape) and all(
+        i is a for i, a in zip(access.indices, axes)
+    )
