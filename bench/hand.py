@@ -24,7 +24,7 @@ def gemm(sch: Any, machine: Machine, dtype: str) -> None:
     """Tiles of two vectors by as many rows as registers hold; B in panels; rows that are left get a part
     of their own."""
     lanes = machine.lanes * 32 // int(dtype.removeprefix("float"))
-    rows, width, steps, group = (12 if machine.registers == 32 else 6), 2 * lanes, 4, 60
+    rows, width, steps, group = (12 if machine.registers == 32 else 6), 2 * lanes, 4, 120
     block = sch.get_sblock("C")
     panels = sch.cache_read(block, 1, "global")
     sch.transform_layout(block, ("read", 1), lambda p, q: (q // width, p, q % width))
@@ -78,7 +78,7 @@ def dwconv(sch: Any, machine: Machine) -> None:
     block, pad = sch.get_sblock("conv"), sch.get_sblock("pad")
     finish = sch.cache_write(block, 0, "local")
     n, c, h, w, y, x = sch.get_loops(block)
-    rows, lanes = 4, 8
+    rows, lanes = 8, 8
     h0, h1 = sch.split(h, [None, rows])
     w0, w1 = sch.split(w, [None, lanes])
     sch.reorder(n, c, h0, w0, y, x, h1, w1)
@@ -94,26 +94,29 @@ def dwconv(sch: Any, machine: Machine) -> None:
 
 
 def transpose(sch: Any, machine: Machine) -> None:
-    """Square tiles that are read along one side and written along the other."""
-    t = machine.lanes
+    """Square tiles in registers: rows are read to their ends, and whole lines written past the caches."""
+    side = machine.lanes
     block = sch.get_sblock("T")
     tile = sch.cache_read(block, 0, "local")
     i, j = sch.get_loops(block)
-    i0, i1, i2 = sch.split(i, [None, 1, t])
-    j0, j1, j2 = sch.split(j, [None, 16, t])
-    sch.reorder(i0, j0, i1, j1, i2, j2)
-    sch.compute_at(tile, j1)
+    i0, i1 = sch.split(i, [None, side])
+    j0, j1 = sch.split(j, [None, side])
+    sch.reorder(j0, i0, i1, j1)
+    sch.compute_at(tile, i0)
     row, lane = sch.get_loops(tile)[-2:]
-    for loop in (row, i2):
+    for loop in (row, i1):
         sch.unroll(loop)
-    for loop in (lane, j2):
+    for loop in (lane, j1):
         sch.vectorize(loop)
-    sch.parallel(i0)
-    sch.annotate(i0, "streaming", 1)
+    sch.parallel(j0)
+    sch.annotate(j0, "streaming", 1)
 
 
-def rows(sch: Any, machine: Machine, reductions: list[str], between: list[str], final: str) -> None:
-    """All steps of a row before the next row; each reduction keeps a partial result for each lane."""
+def rows(sch: Any, machine: Machine, reductions: list[str], final: str, inside: str = "") -> None:
+    """All steps of a row before the next row; each reduction keeps a partial result for each lane.
+
+    What the block `inside` computes is added up at once.  The last reduction asks for the next row.
+    """
     width = 2 * machine.lanes
     partial = []
     for name in reductions:
@@ -121,30 +124,27 @@ def rows(sch: Any, machine: Machine, reductions: list[str], between: list[str], 
         _, lane = sch.split(sch.get_loops(block)[-1], [None, width])
         partial.append((sch.rfactor(lane, 0), block))
     last = sch.get_sblock(final)
-    row = sch.get_loops(last)[0]
+    row, column = sch.get_loops(last)
     sch.parallel(row)
-    order = [sch.get_sblock(b) for b in between]
-    for k, (part, block) in reversed(list(enumerate(partial))):
+    sch.annotate(row, "streaming", 1)
+    _, lane = sch.split(column, [None, width])
+    sch.vectorize(lane)
+    for part, block in reversed(partial):
         sch.compute_at(block, row)
         sch.compute_at(part, row)
-        if k == len(partial) - 1:
-            for b in order:
-                sch.compute_at(b, row)
-    for part, _ in partial:
-        inner = sch.get_loops(part)[1:]
-        lane = next(loop for loop in inner if int(sch.get(loop).extent) == width)
-        rest = [loop for loop in inner if loop is not lane]
-        sch.reorder(*rest, lane)
+        if inside and part is partial[-1][0]:
+            sch.compute_at(inside, row)
+            outer, lane = sch.split(sch.get_loops(inside)[-1], [None, width])
+            sch.vectorize(lane)
+            sch.reverse_compute_at(part, outer)
+            lane = sch.get_loops(part)[-1]
+        else:
+            lane, outer = sch.get_loops(part)[1:]
+            sch.reorder(outer, lane)
         sch.vectorize(lane)
-        sch.decompose_reduction(part, rest[0])
-    for block in [*order, last]:
-        outer, lane = sch.split(sch.get_loops(block)[-1], [None, width])
-        sch.vectorize(lane)
-        if block is not last:
-            sch.annotate(
-                outer, "prefetch", int(sch.get(outer).extent)
-            )  # the next row, while this one computes
-    sch.annotate(row, "streaming", 1)
+        if part is partial[-1][0]:
+            sch.annotate(outer, "prefetch", int(sch.get(outer).extent))
+        sch.decompose_reduction(part, outer)
 
 
 def bias_gelu(sch: Any, machine: Machine) -> None:
@@ -164,8 +164,8 @@ def schedule(kind: str, params: dict[str, Any], sch: Any) -> bool:
         "gemm": lambda: gemm(sch, machine, params["dtype"]),
         "dwconv": lambda: dwconv(sch, machine),
         "transpose": lambda: transpose(sch, machine),
-        "softmax": lambda: rows(sch, machine, ["rowmax", "rowsum"], ["exp"], "norm"),
-        "layernorm": lambda: rows(sch, machine, ["mean", "var"], [], "norm"),
+        "softmax": lambda: rows(sch, machine, ["rowmax", "rowsum"], "norm", "exp"),
+        "layernorm": lambda: rows(sch, machine, ["mean", "var"], "norm"),
         "bias_gelu": lambda: bias_gelu(sch, machine),
     }
     if kind not in steps:

@@ -23,14 +23,14 @@ Phases = dict[str, Callable[[], Any]]
 
 class Impl:
     """`loopwright`: kernels as they are written, under the default rules; `loopwright-sched`: with schedules
-    by hand, those of `hand.py` or else the suite's; `loopwright-same`: with the suite's, step by step."""
+    by hand, those of `hand.py` or else the suite's."""
 
     def __init__(self, name: str, threads: int) -> None:
         # Each timed phase does all of its work; nothing comes from an earlier run.
         os.environ["LOOPWRIGHT_CACHE"] = "0"
         import loopwright
 
-        if name not in ("loopwright", "loopwright-sched", "loopwright-same"):
+        if name not in ("loopwright", "loopwright-sched"):
             raise Unsupported(name)
         from loopwright.runtime import tensor
 
@@ -45,10 +45,10 @@ class Impl:
             raise Unsupported(w.kind)
         return self.lw.parse(kernels_tvm.TEXT[w.kind](w.params))
 
-    def scheduled(self, w: Any, mod: Any) -> Any:
-        """The schedule after our steps or the suite's. Raises Unsupported where none is for the kernel."""
+    def scheduled(self, w: Any, mod: Any, own: bool = True) -> Any:
+        """The schedule after our own steps (if `own`) or the suite's. Raises Unsupported where it has none."""
         sch = self.lw.Schedule(mod)
-        if self.name == "loopwright-sched" and hand.schedule(w.kind, w.params, sch):
+        if own and hand.schedule(w.kind, w.params, sch):
             return sch
         if not kernels_tvm.hand_schedule(w, sch):
             raise Unsupported(w.kind)
@@ -57,21 +57,20 @@ class Impl:
     def prepare(self, w: Any, inputs: list[Any]) -> tuple[Callable[[], Any], Callable[[], Any]]:
         """A call of the compiled kernel, and its result."""
         mod = self.module(w)
-        if self.name != "loopwright":
+        if self.name == "loopwright-sched":
             mod = self.scheduled(w, mod).mod
         else:
             from loopwright.schedule.dlight import default_schedule
 
             mod = default_schedule(mod)
         func = self.lw.build(mod)["main"]
-        args = [self.tensor(x) for x in inputs]
-        out = self.tensor(np.zeros(w.out_shape, w.out_dtype))
-        args.append(out)
-        return (lambda: func(*args)), out.numpy
+        out = np.zeros(w.out_shape, w.out_dtype)
+        args = [self.tensor(x).numpy() for x in (*inputs, out)]  # in memory of ours, as arrays of numpy
+        return (lambda: func(*args)), lambda: args[-1]
 
     def phases(self, w: Any) -> tuple[Phases, dict[str, Any]]:
-        """The phases of compiling a workload."""
-        sched = (lambda mod: self.scheduled(w, mod)) if self.name != "loopwright" else None
+        """The phases of compiling a workload, with the suite's schedule: all take the same steps."""
+        sched = (lambda mod: self.scheduled(w, mod, False)) if self.name == "loopwright-sched" else None
         self.module(w)
         return self._phases(kernels_tvm.TEXT[w.kind](w.params), sched)
 

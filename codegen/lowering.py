@@ -54,16 +54,9 @@ class Lowering:
 
     def explain(self) -> str:
         """Which default rule scheduled which block and why, with its steps."""
-        from ..schedule.dlight import Applied, default_schedule
+        from ..schedule.dlight import explain
 
-        report: list[Applied] = []
-        if self.schedule is not None:
-            default_schedule(self.module, self.target, report=report)
-        lines: list[str] = []
-        for a in report:
-            blocks = ", ".join([f"`{b}`" for b in a.blocks])
-            lines += [f"{a.func}: {a.rule} takes {blocks}: {a.why}", a.steps, ""]
-        return "\n".join(lines) if lines else "no default rule was applied"
+        return "no default rule was asked" if self.schedule is None else explain(self.module, self.target)
 
     def __call__(self) -> IRModule:
         """The lowered module. Raises PassError where the program cannot be brought into that form."""

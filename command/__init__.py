@@ -1,4 +1,4 @@
-"""The command line: `python -m loopwright check|format|show|run|doctor`."""
+"""The command line: `python -m loopwright check|format|show|explain|timeline|run|doctor`."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ examples:
   python -m loopwright check kernels.py src/
   python -m loopwright format --diff kernels.py
   python -m loopwright show kernels.py:matmul
+  python -m loopwright explain kernels.py:matmul
   python -m loopwright timeline kernels.py:matmul --html passes.html
   python -m loopwright run kernels.py:matmul --input a.npy --input b.npy --output c.npy
   python -m loopwright doctor
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_format(commands)
     _add_show(commands)
+    _add_explain(commands)
     _add_timeline(commands)
     _add_run(commands)
     commands.add_parser("doctor", help="say what is usable on this machine, and why the rest is not")
@@ -90,6 +92,15 @@ def _add_show(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("--emit", metavar="FORM", help="the code that is built instead: llvm or asm")
     parser.add_argument("--json", action="store_true", help="the JSON form instead of script")
     parser.add_argument("--width", type=int, metavar="N", help="break lines longer than this")
+
+
+def _add_explain(commands: Commands[argparse.ArgumentParser]) -> None:
+    text = "Say which default rule chooses the loops of which block, why, and by which steps of a schedule."
+    parser = commands.add_parser("explain", help="say how loops are chosen by default", description=text)
+    parser.add_argument(
+        "what", metavar="FILE[:name]", help="a file (- for standard input) and a kernel's name"
+    )
+    parser.add_argument("--target", default="llvm", metavar="T", help="what to compile for (default llvm)")
 
 
 def _add_timeline(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -171,6 +182,10 @@ def _run(options: argparse.Namespace) -> int:
                 as_json=options.json,
                 width=options.width,
             )
+        case "explain":
+            from .explain import run_explain
+
+            return run_explain(options.what, target=options.target)
         case "timeline":
             from .timeline import run_timeline
 

@@ -87,7 +87,7 @@ def _equal(a: Expr, b: Expr) -> bool:
 def einsum_reason(block: SBlock, padded: Sequence[Var]) -> Reason | None:
     """Zeros in place of what is read beyond these axes change nothing that is kept.
 
-    Indices are axes or constants.  Over a padded reduction axis the block adds products all of
+    Indices that depend on them are these axes.  Over a padded reduction axis the block adds products all of
     whose factors depend on it, so that each is 0 there; and nothing is divided by what may be 0.
     """
     name = block.name_hint
@@ -98,7 +98,8 @@ def einsum_reason(block: SBlock, padded: Sequence[Var]) -> Reason | None:
     for node in walk(block):
         if isinstance(node, BufferLoad | BufferStore):
             for index in node.indices:
-                if not (isinstance(index, Var) and index in axes) and not isinstance(index, IntImm):
+                plain = (isinstance(index, Var) and index in axes) or isinstance(index, IntImm)
+                if not plain and any(n is v for n in walk(index) for v in padded):
                     text = f"`{node.buffer.name}` is accessed at other indices than axes and constants"
                     return Reason("index-pattern", text, node)
         if isinstance(node, _DIVISIONS) and node.dtype.is_integral and not isinstance(node.b, IntImm):

@@ -18,6 +18,7 @@ from loopwright.ir.arith.numeric import evaluate
 from loopwright.schedule import Schedule
 from loopwright.script import ir as I
 from loopwright.script import tirx as T
+from loopwright.transform import PassContext
 
 _NODES = {
     "add": ir.Add,
@@ -103,9 +104,10 @@ class Lib(base.Lib):
         return Schedule(mod, **options)
 
     def compile(self, mod: Any, target: str = "cpu", config: Any = None) -> Any:
-        if target != "cpu" or config:
-            raise NotImplementedError("only plain CPU compilation")
-        return loopwright.build(mod)
+        if target != "cpu":
+            raise NotImplementedError("only compilation for the CPU")
+        with PassContext(config=config or {}):
+            return loopwright.build(mod)
 
     def run(self, exe: Any, name: str, *args: Any) -> Any:
         return exe[name](*args)

@@ -197,6 +197,13 @@ def test_check_standard_input(monkeypatch: Any, capsys: Any) -> None:
 # --- show and run
 
 
+def test_explain_names_rule_and_block(folder: Path, capsys: Any):
+    assert main(["explain", "matmul.py:matmul"]) == 0
+    said = capsys.readouterr().out
+    assert "matmul takes `c`" in said and "sch." in said
+    assert main(["explain", "matmul.py:nothing"]) == 2
+
+
 def test_timeline_prints_a_table_and_writes_a_page(folder: Path, capsys: Any):
     assert main(["timeline", "matmul.py:matmul", "--html", "page.html"]) == 0
     table = capsys.readouterr().out

@@ -34,7 +34,7 @@ from ...ir import (
     Type,
     Var,
 )
-from ...runtime import Device, from_dlpack
+from ...runtime import Device, Tensor, from_dlpack
 from .exchange import remember
 from .library import Library
 from .signature import Signature, dtype_of, slot_format
@@ -53,6 +53,7 @@ class Entry:
         self.written = frozenset(facts["written"])
         self.conflicts = frozenset(facts["conflicts"])
         self._overlapping = overlapping
+        self.fast: Callable[..., Any] | None = None
 
     def fail(self, site: int, a: int, b: int) -> Any:
         """Raise what a failing call reports."""
@@ -60,6 +61,10 @@ class Entry:
 
     def slow(self, *args: Any, **kwargs: Any) -> Any:
         """A call with any arguments. Raises ArgumentTypeError or ArgumentValueError naming the argument."""
+        if self.fast is not None and not kwargs:
+            plain = [_array_of(a) for a in args]
+            if any(map(operator.is_not, plain, args)):
+                return self.fast(*plain)
         call = _Call(self, self.bind(args, kwargs))
         library = self._overlapping() if call.overlapping() else self.library
         return call.run(library)
@@ -86,6 +91,14 @@ class Entry:
     ) -> ArgumentTypeError:
         notes = (f"it is {describe(self.sig)}",)
         return ArgumentTypeError(Diagnostic(code, f"`{self.sig.name}` {text}", notes=notes, help=help))
+
+
+def _array_of(value: Any) -> Any:
+    """The array inside a tensor of ours, which the fast path reads; other values as they are."""
+    if type(value) is not Tensor or value.device.kind != "cpu":
+        return value
+    array = value._array
+    return array if array.dtype == value.dtype.numpy() and array.shape == value.shape else value
 
 
 def describe(sig: Signature) -> str:

@@ -61,7 +61,8 @@ class Compiled:
             index = self.library.index(what, name)
             if index is not None:
                 self.library.refer(index, value)
-        return make_callable(self.library, sig, slow, entry)
+        entry.fast = make_callable(self.library, sig, slow, entry)
+        return entry.fast
 
     def lowered(self) -> IRModule:
         """The lowered module."""

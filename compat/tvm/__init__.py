@@ -26,7 +26,7 @@ arith = sym
 tir = tirx
 
 _missing = lacking("tvm")
-_ON_DEMAND = ("backend", "contrib", "instrument", "relax", "testing", "topi")
+_ON_DEMAND = ("backend", "contrib", "instrument", "relax", "rpc", "testing", "topi")
 
 
 def __getattr__(name: str) -> Any:

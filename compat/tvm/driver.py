@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...codegen import as_module
 from ...codegen import build as _build
 from ...errors import Diagnostic, UnsupportedError
 from ...target import Target
+from .runtime import Executable
+from .trace import plain_traces
 
 
 def compile(
     mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Any = "default"
 ) -> Any:
-    """The built module. Raises UnsupportedError for a graph pipeline of one's own."""
+    """The built module, ready to run. Raises UnsupportedError for a graph pipeline of one's own."""
     if relax_pipeline not in ("default", None):
         text = "`relax_pipeline` is not supported yet"
         help = ("run the passes on the module first",)
         raise UnsupportedError(Diagnostic("unsupported", text, help=help))
-    return build(mod, target, tir_pipeline)
+    return Executable(build(mod, target, tir_pipeline))
 
 
 def build(mod: Any, target: Any = None, pipeline: Any = "default") -> Any:
@@ -34,7 +37,7 @@ def build(mod: Any, target: Any = None, pipeline: Any = "default") -> Any:
         passes = None
     else:
         passes = (pipeline,) if callable(pipeline) else tuple(pipeline)
-    return _build(mod, target or Target.current() or "llvm", pipeline=passes)
+    return _build(plain_traces(as_module(mod)), target or Target.current() or "llvm", pipeline=passes)
 
 
 _PIPELINES = ("default", "s_tir", "tirx", None)

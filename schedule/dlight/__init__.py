@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .explain import explain
 from .machine import Machine, machine_of
 from .rule import Applied, Rule, Taken, default_schedule, is_scheduled
 
-__all__ = ["Applied", "Machine", "Rule", "Taken", "default_schedule", "is_scheduled", "machine_of"]
+__all__ = ["Applied", "Machine", "Rule", "Taken", "default_schedule", "explain", "is_scheduled", "machine_of"]

@@ -8,13 +8,14 @@ from ...target import Target
 
 
 class Machine(NamedTuple):
-    """The sizes that tiles follow: bytes, but for `registers` (vectors) and `cores`."""
+    """The sizes that tiles follow: bytes, but for `registers` (vectors), `cores` and `features`."""
 
     vector: int
     registers: int
     l1: int
     l2: int
     cores: int
+    features: frozenset[str] = frozenset()
 
     def lanes(self, bits: int) -> int:
         """How many values of so many bits a vector holds; at least 1."""
@@ -34,4 +35,5 @@ def machine_of(target: Target) -> Machine:
         l1=int(told.get("l1_cache_size_bytes", 0)) or 32 << 10,
         l2=int(told.get("l2_cache_size_bytes", 0)) or 512 << 10,
         cores=target.num_cores,
+        features=frozenset([f[1:] for f in told.features if f.startswith("+")]),
     )

@@ -14,6 +14,9 @@ from ..handles import SBlockRV
 from ..schedule import Schedule
 from .machine import Machine, machine_of
 
+_HEAD = 2
+"""Lines of a trace before its first step."""
+
 
 class Taken(NamedTuple):
     """What a rule did: the blocks that it took care of (they may be gone), and why, in a sentence."""
@@ -60,7 +63,8 @@ def default_schedule(
     for g, func in mod.functions.items():
         if isinstance(func, PrimFunc) and not is_scheduled(func) and _has_blocks(func):
             made, applied = _schedule(mod, g.name, machine, chosen)
-            changed[g] = made
+            if applied:
+                changed[g] = made
             if report is not None:
                 report += applied
     return mod.replace(functions={**mod.functions, **changed}) if changed else mod
@@ -91,7 +95,7 @@ def _schedule(
     done: set[SBlockRV] = set()
     for rule in rules:
         for block in root_blocks(sch):
-            if block in done or block.target not in sch.state.places:
+            if block in done or block.target not in sch.state.places or _is_taken(sch, block):
                 continue
             tried = sch.copy()
             try:
@@ -101,13 +105,18 @@ def _schedule(
             if taken is None:
                 continue
             names = tuple([b.target.name for b in taken.blocks])
-            steps = "\n".join(str(tried.trace).splitlines()[len(str(sch.trace).splitlines()) :])
+            steps = "\n".join(str(tried.trace).splitlines()[_HEAD + len(sch.trace) :])
             applied.append(Applied(name, rule.__name__, names, taken.why, steps))
             sch = tried
             done.update(taken.blocks)
     func = sch.mod[name]
     assert isinstance(func, PrimFunc)
     return func, applied
+
+
+def _is_taken(sch: Schedule, block: SBlockRV) -> bool:
+    """Whether the block stands in loops that a rule chose."""
+    return any(loop.kind is not ForKind.SERIAL for loop in sch.state.loops(block))
 
 
 def _found_by_name(sch: Schedule, block: SBlockRV) -> SBlockRV:

@@ -128,6 +128,19 @@ w: T.let[T.int32x16] = T.reinterpret("int32x16", b)
 C[T.Ramp(0, 1, 16)] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", c, a, w)
 """
 
+SIGNED_VNNI = """
+a4: T.let[T.int8x4] = A[T.Ramp(0, 1, 4)]
+b: T.let[T.int8x64] = B[0, T.Ramp(0, 1, 64)]
+w: T.let[T.int32x16] = T.reinterpret("int32x16", b)
+# the instruction takes one operand as unsigned: 128 is added to it, and 128 * b is taken off again
+a: T.let[T.int32x16] = T.Broadcast(T.reinterpret("int32", a4) ^ T.int32(-2139062144), 16)
+zero: T.let[T.int32x16] = T.Broadcast(T.int32(0), 16)
+half: T.let[T.int32x16] = T.Broadcast(T.int32(-2139062144), 16)
+more: T.let[T.int32x16] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", zero, half, w)
+c: T.let[T.int32x16] = C[T.Ramp(0, 1, 16)] - more
+C[T.Ramp(0, 1, 16)] = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.vpdpbusd.512", c, a, w)
+"""
+
 AVX512 = (
     WIDENED
     + """
@@ -192,6 +205,7 @@ def register_all() -> None:
         _lanes(f"dot_{n}x4_u8i8i32", LANES_PLAIN, "uint8", "int8", "int32", n)
         _lanes(f"dot_{n}x4_i8i8i32", LANES_PLAIN, "int8", "int8", "int32", n)
     _lanes("dot_16x4_vnni", VNNI, "uint8", "int8", "int32", 16)
+    _lanes("dot_16x4_i8i8i32_vnni", SIGNED_VNNI, "int8", "int8", "int32", 16)
     _lanes("dot_16x4_avx512", AVX512, "uint8", "int8", "int32", 16)
     _lanes("dot_4x4_i8i8s32_neon", NEON, "int8", "int8", "int32", 4)
     sdot, udot = "llvm.aarch64.neon.sdot.v4i32.v16i8", "llvm.aarch64.neon.udot.v4i32.v16i8"

@@ -291,14 +291,14 @@ KERNELS: Final[dict[str, Kernel]] = {
         ),
     ),
     "grouped convolution": Kernel(
-        ("A 1 2*c n+2 n+2", "W 2*m c 3 3", "C 1 2*m n n dst"),
+        ("A 1 2 c n+2 n+2", "W 2 m c 3 3", "C 1 2 m n n dst"),
         (
             product(
                 "C",
-                "b=1 o=2*m y=n x=n c~c p~3 q~3",
-                "C[vb, vo, vy, vx]",
-                "A[vb, vo // m * c + vc, vy + vp, vx + vq]",
-                "W[vo, vc, vp, vq]",
+                "b=1 g=2 o=m y=n x=n c~c p~3 q~3",
+                "C[vb, vg, vo, vy, vx]",
+                "A[vb, vg, vc, vy + vp, vx + vq]",
+                "W[vg, vo, vc, vp, vq]",
             ),
         ),
     ),

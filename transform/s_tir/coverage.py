@@ -322,7 +322,8 @@ class _Coverage(Visitor):
     def visit_SBlock(self, block: SBlock) -> None:
         for match in block.match_buffers:
             if match.source.buffer is self.buffer:
-                raise NotCoveredError
+                # what is accessed by the other name may be read, and need not be written
+                self._require([self._side(r) for r in match.source.region])
         if self.handed and isinstance(block.body, Evaluate) and block.init is None:
             self._by_declaration(block)
             return

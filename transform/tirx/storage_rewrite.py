@@ -25,6 +25,8 @@ from ..scopes import statements
 from .elementwise import is_in_place
 from .lifetimes import Allocation, Lifetimes
 
+_ALIGNED = 64
+"""The bytes that back ends align allocations to."""
 _MOST_WASTE = 16
 """How many times larger than needed the memory may be that an allocation takes over."""
 
@@ -77,7 +79,14 @@ def storage_rewrite(func: PrimFunc, min_bytes: int = 0) -> PrimFunc:
 def _is_plain(one: Allocation) -> bool:
     scope = one.type.storage_scope
     simple = scope == "global" or scope.startswith("local")
-    return simple and not one.escapes and not one.stmt.annotations
+    return simple and not one.escapes and not any(_demands(k, v) for k, v in one.stmt.annotations.items())
+
+
+def _demands(key: str, value: Any) -> bool:
+    """Whether an annotation of an allocation asks for more than any memory of the back end has."""
+    if key == "buffer_data_alignment":
+        return int(value) > _ALIGNED
+    return key != "buffer_allocated_addr" or len(value) > 0
 
 
 class _Plan:

@@ -23,8 +23,9 @@ from ....runtime import empty as _empty
 from ....runtime import tensor as _tensor
 from ....target import Target
 from ...adapters import lacking
-from . import script_printer
-from .library import load_module
+from . import executable, module, script_printer, views
+from .executable import Executable
+from .library import load_module, load_static_library
 from .script_printer import ShapeTuple
 
 
@@ -75,8 +76,6 @@ def num_threads() -> int:
     return threads.number()
 
 
-Executable = Module
-
 __getattr__ = lacking("tvm.runtime")
 
 __all__ = [
@@ -95,10 +94,14 @@ __all__ = [
     "device_from_target",
     "empty",
     "enabled",
+    "executable",
     "from_dlpack",
     "load_module",
+    "load_static_library",
+    "module",
     "num_threads",
     "opencl",
     "script_printer",
     "tensor",
+    "views",
 ]

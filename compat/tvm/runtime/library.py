@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ....errors import Diagnostic, UnsupportedError
 from ....runtime import Module, load_module
 from ...methods import extend
+from ..support.cc import create_shared
+
+_STATIC = "static_library"
+
+
+def refuse_given(function: str, **options: Any) -> None:
+    """Raise UnsupportedError for the first option that is given."""
+    for name, value in options.items():
+        if value is not None:
+            text = f"`{name}` of `{function}` is not supported"
+            raise UnsupportedError(Diagnostic("unsupported", text))
 
 
 def export_library(
@@ -21,12 +35,23 @@ def export_library(
     workspace_dir: Any = None,
     **options: Any,
 ) -> None:
-    """Write the module to a shared library or object file. Raises UnsupportedError for other linkers."""
-    for name, value in (("fcompile", fcompile), ("fpack_imports", fpack_imports), ("addons", addons)):
-        if value is not None:
-            message = f"`{name}` of `export_library` is not supported"
-            raise UnsupportedError(Diagnostic("unsupported", message))
-    self.export(file_name, linker=options.get("cc"))
+    """Write the module to a shared library or object file, static libraries that it imports included.
+
+    Objects on the way go below `workspace_dir`. Raises UnsupportedError for other linkers, and for imports
+    that are no static libraries.
+    """
+    refuse_given("export_library", fcompile=fcompile, fpack_imports=fpack_imports, addons=addons)
+    if not self.imports:
+        self.export(file_name, linker=options.get("cc"))
+        return
+    with tempfile.TemporaryDirectory(prefix="loopwright-", dir=workspace_dir) as folder:
+        objects = [self.export(Path(folder, "lib0.o"))]
+        for k, module in enumerate(self.imports, start=1):
+            if module.kind != _STATIC:
+                message = f"`export_library` of a module that imports one of kind `{module.kind}`"
+                raise UnsupportedError(Diagnostic("unsupported", message))
+            objects.append(module.export(Path(folder, f"lib{k}.o")))
+        create_shared(file_name, objects, cc=options.get("cc"))
 
 
 def write_to_file(self: Module, file_name: str | os.PathLike[str], format: str = "") -> None:
@@ -38,6 +63,37 @@ def write_to_file(self: Module, file_name: str | os.PathLike[str], format: str =
         os.replace(made, path)
 
 
-extend((Module, "export_library", export_library), (Module, "write_to_file", write_to_file))
+def is_compilation_exportable(self: Module) -> bool:
+    """Whether files can be made of the module: it was built here, or is a static library."""
+    return self._write is not None
 
-__all__ = ["export_library", "load_module", "write_to_file"]
+
+def load_static_library(path: str | os.PathLike[str], func_names: Sequence[str]) -> Module:
+    """The named functions of an exported object file, as a module to import and export with others.
+
+    Raises LibraryError for a file of another kind and UnknownFunctionError for a name that it lacks.
+    """
+    source = Path(path)
+    loaded = load_module(source)
+    functions = {name: loaded.get_function(name) for name in func_names}
+
+    def write(target: Path, *, linker: str | None = None) -> Path:
+        return Path(shutil.copyfile(source, target))
+
+    return Module(_STATIC, functions, write=write, metadata=loaded.metadata)
+
+
+extend(
+    (Module, "export_library", export_library),
+    (Module, "write_to_file", write_to_file),
+    (Module, "is_compilation_exportable", is_compilation_exportable),
+)
+
+__all__ = [
+    "export_library",
+    "is_compilation_exportable",
+    "load_module",
+    "load_static_library",
+    "refuse_given",
+    "write_to_file",
+]

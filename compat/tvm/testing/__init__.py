@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -71,6 +72,14 @@ def slow(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
 
 
+def test_raise_error(err_kind: str, err_msg: str) -> None:
+    """Raise the error of this name, one of `tvm.error` or of Python. Raises AttributeError for others."""
+    from .. import error
+
+    kind = getattr(builtins, err_kind, None) or getattr(error, err_kind)
+    raise kind(err_msg)
+
+
 def skip_if_32bit(reason: Any) -> Any:
     """Skip a test where addresses have 32 bits; with or without a reason of its own."""
     import pytest
@@ -106,4 +115,5 @@ __all__ = [
     "skip_if_32bit",
     "slow",
     "strtobool",
+    "test_raise_error",
 ]

@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Final
 
 from ..rule import Rule
+from .byte_product import byte_product
 from .columns import columns
 from .convolution import convolution
 from .elementwise import elementwise
 from .inline import inline_producer
 from .matmul import matmul
 from .rows import rows
+from .stencil import stencil
 from .together import together
 from .transpose import transpose
 
 CPU_RULES: Final[tuple[Rule, ...]] = (
     inline_producer,
     together,
+    byte_product,
     matmul,
     convolution,
+    stencil,
     rows,
     columns,
     transpose,
@@ -27,6 +31,7 @@ CPU_RULES: Final[tuple[Rule, ...]] = (
 """The rules for the target kind `llvm`, in the order in which they are tried."""
 
 __all__ = [
+    "byte_product",
     "CPU_RULES",
     "columns",
     "convolution",

@@ -9,8 +9,8 @@ from ..machine import Machine
 from ..program import Facts, extent, facts, is_plain
 from ..rule import Taken
 from .contraction import Contraction, window
-from .matmul import finish_of, panels_of, write_tile
-from .tile import Tile
+from .matmul import finish_of, pad, panels_of, write_tile
+from .tile import IN_FLIGHT, Tile
 
 
 def convolution(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
@@ -36,6 +36,11 @@ def convolution(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
     tile = _choose(found, product, machine)
     if tile is None:
         return None
+    if tile.padded:
+        pad(sch, found, {product.column[0]: tile.columns})
+        found = facts(sch, block)
+        product = window(found)
+        assert product is not None
     panels = panels_of(sch, found, product, tile)
     finish = finish_of(sch, found)
     _channels_last(sch, found, product.column[0])
@@ -73,19 +78,22 @@ def _channels_last(sch: Schedule, found: Facts, channel: Var) -> None:
 
 
 def _choose(found: Facts, product: Contraction, machine: Machine) -> Tile | None:
-    """The rows and channels of a tile; sizes divide the extents."""
+    """The rows and channels of a tile; rows divide what there is, channels may be too many."""
     node, across = found.loop_of(product.row[-1]), found.loop_of(product.column[0])
     assert node is not None and across is not None
     rows, channels = extent(node.extent), extent(across.extent)
     if rows is None or channels is None:
         return None
     lanes = machine.lanes(found.block.writes[0].buffer.dtype.bits)
-    best: tuple[int, Tile] | None = None
+    if channels * 2 < lanes or not rows:
+        return None
+    best: tuple[tuple[float, int], Tile] | None = None
     for vectors in (1, 2, 4):
-        if channels % (vectors * lanes):
-            continue
-        most = (machine.registers - vectors - 1) // vectors
-        high = max(n for n in range(1, max(1, min(most, rows)) + 1) if rows % n == 0)
-        if best is None or high * vectors >= best[0]:
-            best = (high * vectors, Tile(high, vectors * lanes, 1, 1, False, False))
+        wide = vectors * lanes
+        most = max(1, (machine.registers - vectors - 1) // vectors)
+        high = max(n for n in range(1, min(most, rows) + 1) if rows % n == 0)
+        gain = min(high * vectors, IN_FLIGHT) * channels / (-(-channels // wide) * wide), high * vectors
+        tile = Tile(high, wide, 1, 1, False, channels % wide != 0)
+        if best is None or gain >= best[0]:
+            best = (gain, tile)
     return None if best is None else best[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....ir import BufferLoad, BufferStore, Var, walk
+from ....ir import BufferLoad, BufferStore, Var
+from ....ir.visitor import Visitor
 from ...handles import LoopRV, SBlockRV
 from ...schedule import Schedule
 from ..machine import Machine
@@ -77,9 +78,33 @@ def _runs_straight(found: Facts) -> bool:
     axes = [found.axis_of(loop.loop_var) for loop in found.loops]
     if any(a is None for a in axes):
         return False
-    mentioned = len([n for n in walk(found.block.body) if n in axes])
-    accesses = found.accesses()
-    return mentioned == len(axes) * len(accesses) and all(_is_identity(a, axes) for a in accesses)
+    return all(_is_identity(access, axes) for access in found.accesses()) and not _Outside(axes).used_in(
+        found
+    )
+
+
+class _Outside(Visitor):
+    """Looks for axes that are used elsewhere than as indices."""
+
+    def __init__(self, axes: list[Var | None]) -> None:
+        self.axes = axes
+        self.found = False
+
+    def used_in(self, found: Facts) -> bool:
+        """Whether one of the axes is."""
+        self.visit(found.block.body)
+        return self.found
+
+    def visit_BufferLoad(self, e: BufferLoad) -> None:
+        """Indices are where axes belong."""
+
+    def visit_BufferStore(self, stmt: BufferStore) -> None:
+        """The value may use axes, the indices are where they belong."""
+        self.visit(stmt.value)
+
+    def visit_Var(self, var: Var) -> None:
+        """Note a use."""
+        self.found = self.found or any(var is a for a in self.axes)
 
 
 def _is_identity(access: BufferLoad | BufferStore, axes: list[Var | None]) -> bool:

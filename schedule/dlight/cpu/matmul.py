@@ -62,7 +62,7 @@ def tiled(sch: Schedule, block: SBlockRV, machine: Machine) -> Tiled | None:
     if tile is None:
         return None
     if tile.padded:
-        pad(sch, found, product, tile)
+        pad(sch, found, edges(product, tile))
         found = facts(sch, block)
         product = contraction(found)
         assert product is not None
@@ -90,18 +90,18 @@ def choose(found: Facts, product: Contraction, machine: Machine) -> Tile | None:
     return tile_of(rows, columns, found.size(product.depth[-1]), lanes, machine)
 
 
-def pad(sch: Schedule, found: Facts, product: Contraction, tile: Tile) -> None:
-    """Let tiles fill the product: beyond its edges the operands are zero, and results go nowhere."""
-    block, result = found.rv, found.block.writes[0].buffer
-    temporary = root_scope(sch).allocates(result)
-    whole = {}
-    if tile.pad_rows:
-        whole[product.row[-1]] = tile.rows
-    if tile.pad_columns:
-        whole[product.column[-1]] = tile.columns
-    sch.pad_einsum(block, [whole.get(v.var, 1) for v in found.block.iter_vars])
-    if temporary:
-        for copy in sch.get_consumers(block):
+def edges(product: Contraction, tile: Tile) -> dict[Var, int]:
+    """The axes that tiles do not fill, with what they have to be multiples of."""
+    rows = {product.row[-1]: tile.rows} if tile.pad_rows else {}
+    return {**rows, product.column[-1]: tile.columns} if tile.pad_columns else rows
+
+
+def pad(sch: Schedule, found: Facts, multiples: dict[Var, int]) -> None:
+    """Let axes run to multiples: beyond the edges the operands are zero, and results go nowhere."""
+    temporary = root_scope(sch).allocates(found.block.writes[0].buffer)
+    sch.pad_einsum(found.rv, [multiples.get(v.var, 1) for v in found.block.iter_vars])
+    if temporary and any(v in multiples for v in found.store.indices):  # type: ignore[union-attr]
+        for copy in sch.get_consumers(found.rv):
             sch.compute_inline(copy)
 
 
@@ -132,12 +132,12 @@ def panels_of(sch: Schedule, found: Facts, product: Contraction, tile: Tile) -> 
     return panels
 
 
-def finish_of(sch: Schedule, found: Facts) -> SBlockRV:
+def finish_of(sch: Schedule, found: Facts, scope: str = "local") -> SBlockRV:
     """The block that takes finished tiles: what alone reads the result at its own place, or a copy to it."""
-    scope = root_scope(sch)
+    root = root_scope(sch)
     result = found.block.writes[0].buffer
-    readers = scope.consumers(found.rv.target)
-    if scope.allocates(result) and len(readers) == 1:
+    readers = root.consumers(found.rv.target)
+    if root.allocates(result) and len(readers) == 1:
         other = facts(sch, SBlockRV(readers[0]))
         loads = [load for load in other.loads() if load.buffer is result]
         axes = [v.var for v in other.block.iter_vars]
@@ -146,7 +146,7 @@ def finish_of(sch: Schedule, found: Facts) -> SBlockRV:
             at_place = all(list(x.indices) == axes for x in loads) and list(store.indices) == axes
             if at_place:
                 return other.rv
-    copy: SBlockRV = sch.cache_write(found.rv, 0, "local")
+    copy: SBlockRV = sch.cache_write(found.rv, 0, scope)
     return copy
 
 
