@@ -10,14 +10,17 @@ from .machine import Machine
 
 
 def check_compiles(text: str, outside: Collection[str], machine: Machine) -> None:
-    """Try code that may be more than LLVM can: intrinsics that the program names, machines other than this.
+    """Try code that may be more than LLVM can: intrinsics that the program names, machines other than this,
+    masked vectors of the narrowest floats.
 
     Raises CodegenError where it is.
     """
     if not outside:
-        if machine.foreign and not jit.survives(text, machine):
+        masked = "@llvm.masked." in text and "@lw.decode." in text
+        if (machine.foreign or masked) and not jit.survives(text, machine):
             message = f"LLVM cannot make this program into code for `{machine.triple}`"
-            raise CodegenError(Diagnostic("unsupported-codegen", message))
+            help = ("let loops with conditions on narrow floats run by `range`, not as vectors",)
+            raise CodegenError(Diagnostic("unsupported-codegen", message, help=help if masked else ()))
         return
     names = ", ".join([f"`{n}`" for n in sorted(outside)])
     try:

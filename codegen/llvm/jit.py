@@ -162,7 +162,6 @@ def survives(text: str, machine: Machine) -> bool:
     Raises InternalError where LLVM refuses the text.
     """
     with _lock:
-        _optimised(text, machine)
         if not hasattr(os, "fork"):
             return True
         with warnings.catch_warnings():
@@ -175,7 +174,10 @@ def survives(text: str, machine: Machine) -> bool:
                 os._exit(0)
             finally:
                 os._exit(1)
-        return os.waitpid(child, 0)[1] == 0
+        status = os.waitpid(child, 0)[1]
+        if status and not os.WIFSIGNALED(status):
+            _optimised(text, machine)  # raises what is wrong with the text
+        return status == 0
 
 
 def assembly(text: str, machine: Machine, *more: str, shared: bool = False) -> str:

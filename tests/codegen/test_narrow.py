@@ -12,9 +12,12 @@ import pytest
 from loopwright import ir
 from loopwright.codegen import build
 from loopwright.dtype import DType
+from loopwright.errors import CodegenError
 from loopwright.ir import BufferLoad, BufferStore, BufferType, Cast, For, IRModule, PrimFunc, Ramp, Var
 from loopwright.ir.fold import eval_binary, eval_cast
 from loopwright.runtime import tensor
+from loopwright.script import parse
+from loopwright.testing.results import assert_same_results, sample_arguments
 
 INTS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 FLOATS = ("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
@@ -139,3 +142,28 @@ def test_narrow_numbers_as_arguments_and_results(dtype: str) -> None:
     for v in range(int(DType(dtype).min_value), int(DType(dtype).max_value) + 1):
         want = eval_binary(ir.Add, DType(dtype), v, int(DType(dtype).max_value))
         assert run(v) == want and run(x=v) == want
+
+
+MASKED = """
+@T.prim_func
+def f(A: T.Buffer((31,), "float64"), B: T.Buffer((31,), "float4_e2m1fn"), C: T.Buffer((31,), "int16")):
+    for o in range(2):
+        for i in T.vectorized(16):
+            if o * 16 + i < 31:
+                C[o * 16 + i] = T.if_then_else(
+                    (o * 16 + i) % 3 == 0,
+                    T.Cast("int16", A[o * 16 + i]),
+                    T.Cast("int16", B[(o * 16 + i) // 2]),
+                )
+"""
+
+
+def test_what_llvm_would_die_of_is_an_error_or_right():
+    # LLVM 22 ends the process while it combines shuffles of this program on x86 with AVX-512
+    func = parse(MASKED)
+    try:
+        made = build(func)["f"]
+    except CodegenError as error:
+        assert error.code == "unsupported-codegen"
+    else:
+        assert_same_results(func, made, *sample_arguments(func, 1))
