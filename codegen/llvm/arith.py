@@ -178,9 +178,24 @@ def cast(m: Emitter, source: DType, target: DType, value: str) -> str:
         return code.op(f"{kind} {s} {value} to {t}")
     if target.is_integral:
         kind = "fptosi" if target.is_int else "fptoui"
+        if target.bits < 8:
+            return _cast_float_to_narrow(m, source, target, kind, value)
         name = m.unit.declare(f"llvm.{kind}.sat.{suffix(target)}.{suffix(source)}", f"{t} ({s})")
         return code.op(f"call {t} {name}({s} {value})")
     return _cast_float(m, source, target, value)
+
+
+def _cast_float_to_narrow(m: Emitter, source: DType, target: DType, kind: str, value: str) -> str:
+    """Through a byte: LLVM makes wrong code of saturating conversions to fewer bits."""
+    s, byte = value_type(source), target.with_bits(8)
+    b, sign = value_type(byte), "s" if target.is_int else "u"
+    convert = m.unit.declare(f"llvm.{kind}.sat.{suffix(byte)}.{suffix(source)}", f"{b} ({s})")
+    wide = m.code.op(f"call {b} {convert}({s} {value})")
+    most = (1 << (target.bits - (1 if target.is_int else 0))) - 1
+    for pick, limit in (("min", most), ("max", -most - 1 if target.is_int else 0)):
+        name = m.unit.declare(f"llvm.{sign}{pick}.{suffix(byte)}", f"{b} ({b}, {b})")
+        wide = m.code.op(f"call {b} {name}({b} {wide}, {b} {int_text(byte, limit)})")
+    return m.code.op(f"trunc {b} {wide} to {value_type(target)}")
 
 
 def _cast_float(m: Emitter, source: DType, target: DType, value: str) -> str:

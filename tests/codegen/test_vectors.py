@@ -220,3 +220,8 @@ def test_the_fuzzer_reports_what_goes_wrong(monkeypatch: pytest.MonkeyPatch, cap
     fuzz_kernels.work(1, 5, 2)
     words = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert words == ["start", "fault", "start", "fault"]
+
+
+def test_not_a_number_to_two_bits_in_code_that_llvm_turns_into_vectors():
+    # LLVM's own conversion to fewer than eight bits forgets what is not a number
+    fuzz_kernels.check(fuzz_kernels.Kernel(1, 1589).text, 1589)
