@@ -618,19 +618,23 @@ class Let(PrimExpr):
 
 
 class Call(PrimExpr):
-    """A call of an operator, a function of the module, or a function pointer."""
+    """A call of an operator, a function of the module, or a function pointer.
+
+    `ty_args` are types that the caller states, such as the result's of a packed call in a graph.
+    """
 
     op: Op | Expr
     args: tuple[Expr, ...]
     ty: Type
     attrs: Attrs = NO_ATTRS
+    ty_args: tuple[Type, ...] = ()
 
     @staticmethod
-    def _coerce(op: Any, args: Any, ty: Any, attrs: Any) -> tuple[Any, ...]:
+    def _coerce(op: Any, args: Any, ty: Any, attrs: Any, ty_args: Any) -> tuple[Any, ...]:
         op = Op(op) if isinstance(op, str) else op
         args = tuple([a if isinstance(a, Expr) else as_expr(a) for a in args])
         attrs = attrs if type(attrs) is Attrs else Attrs(attrs or {})
-        return op, args, ty if isinstance(ty, Type) else as_type(ty), attrs
+        return op, args, ty if isinstance(ty, Type) else as_type(ty), attrs, tuple(ty_args) if ty_args else ()
 
 
 class Tuple(Expr):

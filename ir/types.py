@@ -108,14 +108,21 @@ class TupleType(Type):
 
 
 class FuncType(Type):
-    """A function from parameter types to a result type."""
+    """A function from parameter types to a result type.
 
-    arg_types: tuple[Type, ...]
+    Without `arg_types` it takes anything (an opaque function); `derive_func` then names or is what derives
+    the result's type from a call.  A call of a function that is not pure may have effects besides its result.
+    Symbols in the types of the parameters are defined there.
+    """
+
+    arg_types: Annotated[tuple[Type, ...] | None, Defines("shape-symbols")]
     ret_type: Type
+    purity: bool = True
+    derive_func: Any = None
 
     @staticmethod
-    def _coerce(arg_types: Any, ret_type: Any) -> tuple[Any, Any]:
-        return tuple(arg_types), ret_type
+    def _coerce(arg_types: Any, ret_type: Any, purity: Any, derive_func: Any) -> tuple[Any, ...]:
+        return None if arg_types is None else tuple(arg_types), ret_type, bool(purity), derive_func
 
 
 class StringType(Type):

@@ -203,7 +203,7 @@ class _Views(Rewriter):
         indices = args[first - 1 : first - 1 + rank]
         buffer, moved = self._indices(view, tuple(indices))
         new = [buffer, *args[: first - 1], *moved, *args[first - 1 + rank :]]
-        return Call(call.op, new, call.ty, call.attrs, call.span)
+        return call.replace(args=new)
 
     def visit_Var(self, var: Var) -> Any:
         if var in self.views:

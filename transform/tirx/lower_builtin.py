@@ -330,7 +330,7 @@ class _Lower(Rewriter):
         self.before += put_cell(cells, end, Kind.NONE, const(0, "int64"))
         assert isinstance(call.op, Op)
         lowered = (name, cells, const(first, "int32"), const(end, "int32"))
-        return Call(_CALLS[call.op.name], lowered, call.ty, {}, call.span)
+        return Call(_CALLS[call.op.name], lowered, call.ty, span=call.span)
 
     def shape(self, call: Call) -> Expr:
         """Extents on the stack: the address of the first."""

@@ -239,7 +239,7 @@ class _Calls(Rewriter):
         if launch.shared is not None and _DYNAMIC in tags:
             extents.append(substitute(launch.shared, fixed))
         args = (StringImm(symbol), *call.args, *extents)
-        return Call("tirx.call_ffi_kernel", args, INT32, {"launch_params": tags}, call.span)
+        return Call("tirx.call_ffi_kernel", args, INT32, {"launch_params": tags}, span=call.span)
 
 
 class _Launch(Visitor):

@@ -1,0 +1,471 @@
+"""Operators of the graph dialect: one record each, with all that is known of an operator.
+
+An operator is written once, below `ops/`, as the function that is its type rule:
+
+    @relax_op("relax.nn.softmax", pattern=OpPattern.OUT_FUSIBLE, te=softmax_te, numpy=softmax_numpy)
+    def softmax(data: Tensor, axis: int = -1) -> Type:
+        '''exp(data) over its sum along the axis.'''
+        ty = float_tensor(data)
+        return ty
+
+The parameters whose annotation is one of `Tensor`, `Tensors`, `Shape`, `Scalar`, `Scalars`, `Operand` (or one
+of them `| None`) are operands and become `Call.args`; the others are attributes and become `Call.attrs`.  An
+attribute's annotation says how it is converted: `int`, `float`, `str`, `bool`, `DType`, `Ints` (one integer
+or several, kept as a tuple), `Any` (kept as it is), each also `| None`.  The type rule gets converted values;
+it returns the type of the result, or raises through `ops.faults`.  `prepare` may fill in and normalise the
+attributes before (the padding of a convolution), so that equal calls are equal nodes.
+
+The decorated name is the record; calling it builds the call: `softmax(x, axis=1)` is a `Call` with its type.
+Operands that are absent at the end of the list are left out; where one is absent before a present one, the
+call holds `relax.null_value()` in its place.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...dtype import DType
+from ...errors import Diagnostic, DTypeError, IRError, LoopwrightError, noun, suggest
+from ...node import Attrs
+from ..expr import Call, Expr, Tuple, as_expr, const
+from ..op import Op
+from ..types import INT64, AnyType, PrimType, TupleType, Type
+from .expr import ShapeExpr
+from .types import ShapeType, TensorType
+
+if TYPE_CHECKING:
+    from .block_builder import BlockBuilder
+
+
+class OpPattern(enum.IntEnum):
+    """How an operator may be fused (the peer's classes and numbers)."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_FUSIBLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+# How type rules annotate their parameters; the names say how an argument is converted.
+Tensor: TypeAlias = Expr
+Tensors: TypeAlias = Expr
+Shape: TypeAlias = Expr
+Scalar: TypeAlias = Expr
+Scalars: TypeAlias = Expr
+Operand: TypeAlias = Expr
+Ints: TypeAlias = tuple[int, ...]
+
+OPERANDS = ("Tensor", "Tensors", "Shape", "Scalar", "Scalars", "Operand")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of an operator: its name, what it is, whether it may be absent, its default."""
+
+    name: str
+    kind: str
+    optional: bool
+    default: Any
+    variadic: bool = False
+
+    @property
+    def is_operand(self) -> bool:
+        """Whether it is an argument of the call, not an attribute."""
+        return self.kind in OPERANDS
+
+    @property
+    def required(self) -> bool:
+        """Whether the caller must give it."""
+        return self.default is inspect.Parameter.empty and not self.variadic
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelaxOp:
+    """All that is known of one graph operator.
+
+    name      registry name, e.g. "relax.nn.conv2d"; script spells it "R.nn.conv2d"
+    params    its parameters, operands first
+    infer     the type rule: converted operands and attributes -> the type of the result
+    prepare   (bound values by name) -> None: fills in and normalises attributes in place
+    pattern   how it may be fused
+    te        its meaning as tensor expressions: operands (te tensors, lists of them, scalars, shapes as
+              lists of expressions) and attributes by name -> a te tensor or several
+    legalize  (BlockBuilder, Call) -> Expr, where `te` does not suffice: other operators, a script program
+    numpy     its meaning on numpy arrays, operands and attributes as for `te` -> an array or several
+    gradient  (orig_var, orig_call, output_grad, BlockBuilder) -> a list of gradients by operand
+    layout    the rule of layout conversion: see transform/relax/convert_layout.py
+    mixed     what mixed precision does with it: "always", "follow", "never"
+    pure      whether evaluating has no effect
+    lacks     parts that it does not have, each with the reason
+    doc       what it computes, one paragraph
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    infer: Callable[..., Type]
+    doc: str
+    prepare: Callable[[dict[str, Any]], None] | None = None
+    pattern: OpPattern | None = None
+    te: Callable[..., Any] | None = None
+    legalize: Callable[[BlockBuilder, Call], Expr] | None = None
+    numpy: Callable[..., Any] | None = None
+    gradient: Callable[..., list[Expr]] | None = None
+    layout: Callable[..., Any] | None = None
+    mixed: str = "follow"
+    pure: bool = True
+    takes_types: bool = False
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def script(self) -> str:
+        """The spelling below `R`."""
+        return self.name.removeprefix("relax.")
+
+    @property
+    def op(self) -> Op:
+        """The operator node that calls hold."""
+        return Op(self.name)
+
+    @property
+    def signature(self) -> str:
+        """The signature as users read it: `data, axis=-1`."""
+        shown = []
+        for p in self.params:
+            default = "" if p.required or p.variadic else f"={p.default!r}"
+            shown.append(("*" if p.variadic else "") + p.name + default)
+        return ", ".join(shown)
+
+    def __call__(self, *args: Any, ty_args: Any = (), span: Any = None, **kwargs: Any) -> Call:
+        """The call of this operator, with its type.
+
+        Raises DTypeError for wrong arguments, and what the type rule raises where types do not fit.
+        """
+        values = bind(self, args, kwargs)
+        if self.prepare is not None:
+            self.prepare(values)
+        return self.make(values, _types(ty_args), span)
+
+    def make(self, values: dict[str, Any], ty_args: tuple[Type, ...] = (), span: Any = None) -> Call:
+        """The call with these bound and normalised values."""
+        given = {**values, "ty_args": ty_args} if self.takes_types else values
+        ty = (
+            self.infer(**given)
+            if not self._variadic
+            else self.infer(*values[self._variadic], **self._rest(given))
+        )
+        operands: list[Any] = []
+        for p in self.params:
+            if p.is_operand:
+                operands += values[p.name] if p.variadic else [values[p.name]]
+        while operands and operands[-1] is None:
+            operands.pop()
+        filled = [null_value() if value is None else value for value in operands]
+        attrs = {p.name: values[p.name] for p in self.params if not p.is_operand}
+        return Call(self.op, filled, ty, Attrs(attrs), ty_args, span)
+
+    @property
+    def _variadic(self) -> str:
+        return next((p.name for p in self.params if p.variadic), "")
+
+    def _rest(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in values.items() if k != self._variadic}
+
+    def values(self, call: Call) -> dict[str, Any]:
+        """Operands and attributes of a call by parameter name; absent operands are None."""
+        out: dict[str, Any] = {}
+        args = list(call.args)
+        for p in self.params:
+            if not p.is_operand:
+                out[p.name] = call.attrs.get(p.name, None if p.required else p.default)
+            elif p.variadic:
+                out[p.name], args = tuple(args), []
+            else:
+                value = args.pop(0) if args else None
+                out[p.name] = None if is_null_value(value) else value
+        return out
+
+    def again(self, call: Call, args: Any) -> Call:
+        """The same call with other operands, its type derived anew."""
+        return self.make(self.values(call.replace(args=args)), call.ty_args, call.span)
+
+
+def null_value() -> Call:
+    """What stands for an absent operand before a present one."""
+    return Call(Op("relax.null_value"), (), AnyType())
+
+
+def is_null_value(value: Any) -> bool:
+    """Whether this is the mark of an absent operand."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.null_value"
+
+
+def bind(rec: RelaxOp, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by parameter name, converted. Raises DTypeError naming operator and parameter."""
+    values: dict[str, Any] = {}
+    rest = list(args)
+    for p in rec.params:
+        if p.variadic:
+            values[p.name], rest = tuple([_convert(rec, p, v) for v in rest]), []
+        elif rest and p.name in kwargs:
+            raise _wrong(rec, f"`{p.name}` is given twice")
+        elif rest or p.name in kwargs:
+            values[p.name] = _convert(rec, p, rest.pop(0) if rest else kwargs[p.name])
+        elif p.required:
+            raise _wrong(rec, f"the argument `{p.name}` is missing")
+        else:
+            values[p.name] = None if p.default is None else _convert(rec, p, p.default)
+    if rest:
+        raise _wrong(rec, f"there are {len(args)} arguments for {len(rec.params)} parameters")
+    unknown = [k for k in kwargs if k not in values]
+    if unknown:
+        names = [p.name for p in rec.params]
+        raise _wrong(rec, f"there is no parameter `{unknown[0]}`", suggest(unknown[0], names))
+    return values
+
+
+def _wrong(rec: RelaxOp, text: str, help: tuple[str, ...] = ()) -> DTypeError:
+    return DTypeError(
+        Diagnostic(
+            "operator-arguments",
+            f"R.{rec.script}: {text}",
+            help=(*help, f"the signature is `R.{rec.script}({rec.signature})`"),
+        )
+    )
+
+
+def _convert(rec: RelaxOp, p: Param, value: Any) -> Any:
+    if value is None:
+        if p.optional or p.default is None:
+            return None
+        raise _wrong(rec, f"`{p.name}` must be given, not None")
+    try:
+        return _CONVERT[p.kind](value)
+    except LoopwrightError:
+        raise
+    except (TypeError, ValueError):
+        raise _wrong(rec, f"`{p.name}` must be {_MEANING[p.kind]}, not {noun(value)}") from None
+
+
+def _tensor(value: Any) -> Expr:
+    if isinstance(value, Expr):
+        if isinstance(value.ty, TensorType | AnyType | PrimType):
+            return value
+        raise TypeError
+    if isinstance(value, bool | int | float) or hasattr(value, "dtype"):
+        return tensor_const(value)
+    raise TypeError
+
+
+def _tensors(value: Any) -> Expr:
+    if isinstance(value, list | tuple):
+        return Tuple([_tensor(v) for v in value])
+    if isinstance(value, Expr) and isinstance(value.ty, TupleType | AnyType | TensorType):
+        return value
+    raise TypeError
+
+
+def _shape(value: Any) -> Expr:
+    if isinstance(value, list | tuple):
+        return ShapeExpr(value)
+    if isinstance(value, Expr) and isinstance(value.ty, ShapeType | AnyType | TensorType):
+        return value
+    if isinstance(value, int) or (isinstance(value, Expr) and isinstance(value.ty, PrimType)):
+        return ShapeExpr([value])
+    raise TypeError
+
+
+def _scalar(value: Any) -> Expr:
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool | int | float):
+        return prim_value(value)
+    raise TypeError
+
+
+def _scalars(value: Any) -> Expr:
+    if isinstance(value, list | tuple):
+        return Tuple([_scalar(v) for v in value])
+    if isinstance(value, Expr):
+        return value
+    raise TypeError
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    if isinstance(value, list | tuple):
+        return tuple([_integer(v) for v in value])
+    return (_integer(value),)
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return int(value.__index__())
+
+
+def _exactly(kind: type) -> Callable[[Any], Any]:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise TypeError
+        return value
+
+    return convert
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool) or value in (0, 1):
+        return bool(value)
+    raise TypeError
+
+
+def _dtype(value: Any) -> DType | None:
+    if isinstance(value, PrimType):
+        value = value.dtype
+    return None if value in ("", "void") else DType(value)
+
+
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "Tensor": _tensor,
+    "Tensors": _tensors,
+    "Shape": _shape,
+    "Scalar": _scalar,
+    "Scalars": _scalars,
+    "Operand": as_expr,
+    "int": _integer,
+    "float": float,
+    "str": _exactly(str),
+    "bool": _flag,
+    "DType": _dtype,
+    "Ints": _integers,
+    "Any": lambda value: value,
+}
+_MEANING = {
+    "Tensor": "a tensor",
+    "Tensors": "tensors",
+    "Shape": "a shape",
+    "Scalar": "a scalar",
+    "Scalars": "scalars",
+    "Operand": "an expression",
+    "int": "an integer",
+    "float": "a number",
+    "str": "a text",
+    "bool": "a truth value",
+    "DType": "a dtype",
+    "Ints": "one or several integers",
+    "Any": "a value",
+}
+
+
+def prim_value(value: Any, dtype: Any = None) -> Expr:
+    """A scalar constant: integers are int64, floats float64, unless `dtype` says otherwise."""
+    if isinstance(value, Expr):
+        return value
+    if dtype is None and not isinstance(value, bool):
+        dtype = INT64.dtype if isinstance(value, int) else DType("float64")
+    return const(value, dtype)
+
+
+def tensor_const(value: Any, dtype: Any = None) -> Expr:
+    """A tensor constant of this value; see `tensor_constant`."""
+    from .constant import tensor_constant
+
+    return tensor_constant(value, dtype)
+
+
+_RECORDS: dict[str, RelaxOp] = {}
+
+
+def relax_op(name: str, **parts: Any) -> Callable[[Callable[..., Any]], RelaxOp]:
+    """Register the operator whose type rule the decorated function is; see the head of this module.
+
+    Raises IRError for a name that is taken.
+    """
+
+    def register(rule: Callable[..., Any]) -> RelaxOp:
+        if name in _RECORDS:
+            raise IRError(Diagnostic("duplicate-operator", f"the operator `{name}` is registered already"))
+        params = tuple(
+            [_param(p) for p in inspect.signature(rule).parameters.values() if p.name != "ty_args"]
+        )
+        takes_types = "ty_args" in inspect.signature(rule).parameters
+        doc = inspect.getdoc(rule) or ""
+        rec = _RECORDS[name] = RelaxOp(name, params, rule, doc, takes_types=takes_types, **parts)
+        return rec
+
+    return register
+
+
+def _param(p: inspect.Parameter) -> Param:
+    words = [w.strip() for w in str(p.annotation).split("|")]
+    kind = next(w for w in words if w != "None")
+    if kind not in _CONVERT:
+        raise TypeError(f"`{kind}` is no kind of parameter of an operator")
+    return Param(p.name, kind, "None" in words, p.default, p.kind is inspect.Parameter.VAR_POSITIONAL)
+
+
+def _types(ty_args: Any) -> tuple[Type, ...]:
+    if isinstance(ty_args, Type):
+        return (ty_args,)
+    return tuple(ty_args or ())
+
+
+def _load() -> None:
+    from ... import ops  # noqa: F401  the families register themselves on import
+
+
+def find_op(name: str) -> RelaxOp | None:
+    """The record of a graph operator, or None."""
+    if name not in _RECORDS:
+        _load()
+    return _RECORDS.get(name)
+
+
+def get_op(name: str) -> RelaxOp:
+    """The record of a graph operator. Raises IRError with near names when there is none."""
+    found = find_op(name)
+    if found is None:
+        near = suggest(name, _RECORDS)
+        raise IRError(Diagnostic("unknown-operator", f"there is no operator `{name}`", help=near))
+    return found
+
+
+def all_ops() -> tuple[RelaxOp, ...]:
+    """Every registered graph operator, by name."""
+    _load()
+    return tuple([_RECORDS[name] for name in sorted(_RECORDS)])
+
+
+def op_of(call: Any) -> RelaxOp | None:
+    """The record of the operator that an expression calls, or None where it calls none."""
+    if isinstance(call, Call) and isinstance(call.op, Op):
+        return find_op(call.op.name)
+    return None
+
+
+__all__ = [
+    "Ints",
+    "OpPattern",
+    "Operand",
+    "Param",
+    "RelaxOp",
+    "Scalar",
+    "Scalars",
+    "Shape",
+    "Tensor",
+    "Tensors",
+    "all_ops",
+    "find_op",
+    "get_op",
+    "is_null_value",
+    "null_value",
+    "op_of",
+    "prim_value",
+    "relax_op",
+    "tensor_const",
+]
