@@ -3,9 +3,10 @@
     python -m loopwright.testing.fuzz_kernels --count 10000 [--seed 1] [--jobs 2]
 
 Each kernel is made from its seed and number alone, built and run in a worker process, and its results
-must be those of the oracle, bit for bit but for the bits of a NaN.  A fault is another result, any
-exception, a signal, or a kernel that takes longer than a minute; its program is printed.  The exit
-status is 1 where there was one.
+must be those of the oracle, bit for bit but for the bits of a NaN.  A kernel that the back end refuses
+by name (`unsupported-codegen`) is counted apart.  A fault is another result, any other exception, a
+signal, or a kernel that takes longer than a minute; its program is printed.  The exit status is 1 where
+there was one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+from ..errors import CodegenError
 
 INTEGERS = ("int1", "int2", "int4", "int8", "int16", "int32", "int64")
 UNSIGNED = ("uint1", "uint2", "uint4", "uint8", "uint16", "uint32", "uint64")
@@ -196,6 +199,9 @@ def work(seed: int, first: int, count: int) -> None:
         print("start", number, flush=True)
         try:
             check(Kernel(seed, number).text, number)
+        except CodegenError as err:
+            refused = err.diagnostics[0].code == "unsupported-codegen"
+            print("refused" if refused else "fault", repr(str(err)), flush=True)
         except Exception:
             print("fault", repr(traceback.format_exc(limit=-3)), flush=True)
         else:
@@ -218,6 +224,7 @@ class Worker:
         Where the process died, the kernels after the one at fault are left: `rest` says from where on.
         """
         self.rest = self.first + self.count
+        self.refused = 0
         try:
             text, _ = self.process.communicate(timeout=SECONDS * self.count)
         except subprocess.TimeoutExpired:
@@ -230,6 +237,7 @@ class Worker:
                 number, done = int(rest), False
             else:
                 done = True
+                self.refused += word == "refused"
                 if word == "fault":
                     yield number, str(rest).encode().decode("unicode_escape")
         if not done or self.process.returncode:
@@ -241,7 +249,7 @@ def run(count: int, seed: int, jobs: int, report: Callable[[str], None]) -> int:
     """Check so many kernels; the number of faults, each of which is reported with its program."""
     waiting = [(first, min(BATCH, count - first)) for first in range(0, count, BATCH)][::-1]
     running: list[Worker] = []
-    faults = done = 0
+    faults = done = refused = 0
     while waiting or running:
         while waiting and len(running) < jobs:
             running.append(Worker(seed, *waiting.pop()))
@@ -250,10 +258,11 @@ def run(count: int, seed: int, jobs: int, report: Callable[[str], None]) -> int:
             faults += 1
             report(f"kernel {number} of seed {seed}: {what}\n{Kernel(seed, number).text}")
         done += worker.rest - worker.first
+        refused += worker.refused
         left = worker.first + worker.count - worker.rest
         if left:
             waiting.append((worker.rest, left))
-    report(f"{done} kernels, {faults} faults")
+    report(f"{done} kernels, {faults} faults, {refused} refused by name")
     return faults
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from ...ir import AttrStmt, BufferLoad, BufferStore, For, ForKind, IntImm, PrimFunc, Var, const, seq
 from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, walk
-from ..common import buffer_type, is_steady, plus
+from ..common import buffer_type, is_steady, plus, refuse
 from ..context import PassContext
 from ..loops import copy_body, jumps_out, size_of
 from ..registry import prim_func_pass
@@ -20,9 +20,9 @@ _KEY = "tirx.UnrollLoop"
 def unroll_loop(func: PrimFunc) -> PrimFunc:
     """Loops of kind unrolled are replaced by one copy of the body an iteration.
 
-    One becomes a serial loop where its extent is not constant, where it is left or continued early
-    (which means the same only in a loop), and where the copies would exceed the limit `max_nodes`
-    of the setting `tirx.UnrollLoop`.  Its other options unroll serial loops as well:
+    One becomes a serial loop where its extent is not constant, and where it is left or continued early
+    (which means the same only in a loop).  One whose copies would exceed the limit `max_nodes` of the
+    setting `tirx.UnrollLoop` raises PassError.  The other options unroll serial loops as well:
     `auto_max_extent` those of few iterations, `auto_max_step` those that make few stores in all,
     `unroll_local_access` those that walk through local memory; `auto_max_depth` limits how many of
     such loops may stand in each other.  Without `explicit_unroll` they are only marked as unrolled.
@@ -84,7 +84,7 @@ class _Unroll(Rewriter):
         loop = self.visit_fields(loop)
         count = self._count(loop)
         wanted = loop.kind is ForKind.UNROLLED or self._few(loop, count)
-        if wanted and (count is None or not self._possible(loop, count)):
+        if wanted and (count is None or not self._possible(loop) or not self._fits(loop, count)):
             wanted = False
             loop = loop.replace(kind=ForKind.SERIAL)
         stores, depth, plain = outside
@@ -114,10 +114,23 @@ class _Unroll(Rewriter):
             extent = self.ana.simplify(extent)
         return extent.value if isinstance(extent, IntImm) else None
 
-    def _possible(self, loop: For, count: int) -> bool:
-        if loop.step is not None or not is_steady(loop.min) or jumps_out(loop.body):
-            return False
-        return count <= 1 or count * size_of(loop.body) <= self.max_nodes
+    def _possible(self, loop: For) -> bool:
+        return loop.step is None and is_steady(loop.min) and not jumps_out(loop.body)
+
+    def _fits(self, loop: For, count: int) -> bool:
+        """Whether the copies stay below the limit. Raises PassError where the program asks for more."""
+        size = size_of(loop.body)
+        if count <= 1 or count * size <= self.max_nodes:
+            return True
+        if loop.kind is ForKind.UNROLLED and self.explicit:
+            raise refuse(
+                "unroll-limit",
+                f"the loop `{loop.loop_var.name}` would be {count} copies of {size} nodes, more than {self.max_nodes}",
+                loop,
+                "split it and unroll the inner loop only",
+                "or raise the limit: `PassContext(config={\"tirx.UnrollLoop\": {\"max_nodes\": ...}})`",
+            )
+        return False
 
     def _few(self, loop: For, count: int | None) -> bool:
         """Whether the options ask to write out this serial loop."""
