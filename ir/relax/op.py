@@ -11,8 +11,11 @@ An operator is written once, below `ops/`, as the function that is its type rule
 The parameters whose annotation is one of `Tensor`, `Tensors`, `Shape`, `Scalar`, `Scalars`, `Operand` (or one
 of them `| None`) are operands and become `Call.args`; the others are attributes and become `Call.attrs`.  An
 attribute's annotation says how it is converted: `int`, `float`, `str`, `bool`, `DType`, `Ints` (one integer
-or several, kept as a tuple), `Any` (kept as it is), each also `| None`.  The type rule gets converted values;
-it returns the type of the result, or raises through `ops.faults`.  `prepare` may fill in and normalise the
+or several, kept as a tuple), `Any` (kept as it is), each also `| None`.  Operators that call something have
+parameters of the kinds `Callee` (a function; a text is the symbol of an external one) and `Args` (the
+arguments as a tuple), and types that the caller states, which become `Call.ty_args`: `Types` (one or
+several), `OutType` (one; a list means a tuple of results).  The type rule gets converted values; it returns
+the type of the result, or raises through `ops.faults`.  `prepare` may fill in and normalise the
 attributes before (the padding of a convolution), so that equal calls are equal nodes.
 
 The decorated name is the record; calling it builds the call: `softmax(x, axis=1)` is a `Call` with its type.
@@ -31,7 +34,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...dtype import DType
 from ...errors import Diagnostic, DTypeError, IRError, LoopwrightError, noun, suggest
 from ...node import Attrs
-from ..expr import Call, Expr, Tuple, as_expr, const
+from ..expr import Call, Expr, Tuple, TupleGetItem, as_expr, const
+from ..function import ExternFunc
 from ..op import Op
 from ..types import INT64, AnyType, PrimType, TupleType, Type
 from .expr import ShapeExpr
@@ -60,9 +64,14 @@ Shape: TypeAlias = Expr
 Scalar: TypeAlias = Expr
 Scalars: TypeAlias = Expr
 Operand: TypeAlias = Expr
+Callee: TypeAlias = Expr
+Args: TypeAlias = Tuple
 Ints: TypeAlias = tuple[int, ...]
+Types: TypeAlias = tuple[Type, ...]
+OutType: TypeAlias = Type
 
-OPERANDS = ("Tensor", "Tensors", "Shape", "Scalar", "Scalars", "Operand")
+OPERANDS = ("Tensor", "Tensors", "Shape", "Scalar", "Scalars", "Operand", "Callee", "Args")
+STATED_TYPES = ("Types", "OutType")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,16 @@ class Param:
     def is_operand(self) -> bool:
         """Whether it is an argument of the call, not an attribute."""
         return self.kind in OPERANDS
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it is a type that the caller states, kept in the call's `ty_args`."""
+        return self.kind in STATED_TYPES
+
+    @property
+    def is_attr(self) -> bool:
+        """Whether it is an attribute of the call."""
+        return not self.is_operand and not self.is_type
 
     @property
     def required(self) -> bool:
@@ -120,7 +139,6 @@ class RelaxOp:
     layout: Callable[..., Any] | None = None
     mixed: str = "follow"
     pure: bool = True
-    takes_types: bool = False
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -142,7 +160,7 @@ class RelaxOp:
             shown.append(("*" if p.variadic else "") + p.name + default)
         return ", ".join(shown)
 
-    def __call__(self, *args: Any, ty_args: Any = (), span: Any = None, **kwargs: Any) -> Call:
+    def __call__(self, *args: Any, span: Any = None, **kwargs: Any) -> Call:
         """The call of this operator, with its type.
 
         Raises DTypeError for wrong arguments, and what the type rule raises where types do not fit.
@@ -150,39 +168,44 @@ class RelaxOp:
         values = bind(self, args, kwargs)
         if self.prepare is not None:
             self.prepare(values)
-        return self.make(values, _types(ty_args), span)
+        return self.make(values, span)
 
-    def make(self, values: dict[str, Any], ty_args: tuple[Type, ...] = (), span: Any = None) -> Call:
+    def make(self, values: dict[str, Any], span: Any = None) -> Call:
         """The call with these bound and normalised values."""
-        given = {**values, "ty_args": ty_args} if self.takes_types else values
-        ty = (
-            self.infer(**given)
-            if not self._variadic
-            else self.infer(*values[self._variadic], **self._rest(given))
-        )
         operands: list[Any] = []
+        types: Types = ()
         for p in self.params:
+            value = values[p.name]
             if p.is_operand:
-                operands += values[p.name] if p.variadic else [values[p.name]]
+                operands += value if p.variadic else [value]
+            elif p.kind == "Types":
+                types = value or ()
+            elif p.kind == "OutType":
+                types = (value,)
         while operands and operands[-1] is None:
             operands.pop()
         filled = [null_value() if value is None else value for value in operands]
-        attrs = {p.name: values[p.name] for p in self.params if not p.is_operand}
-        return Call(self.op, filled, ty, Attrs(attrs), ty_args, span)
+        attrs = {p.name: values[p.name] for p in self.params if p.is_attr}
+        return Call(self.op, filled, self._type(values), Attrs(attrs), types, span)
 
-    @property
-    def _variadic(self) -> str:
-        return next((p.name for p in self.params if p.variadic), "")
-
-    def _rest(self, values: dict[str, Any]) -> dict[str, Any]:
-        return {k: v for k, v in values.items() if k != self._variadic}
+    def _type(self, values: dict[str, Any]) -> Type:
+        many = next((i for i, p in enumerate(self.params) if p.variadic), None)
+        if many is None:
+            return self.infer(**values)
+        first = [values[p.name] for p in self.params[:many]]
+        rest = {p.name: values[p.name] for p in self.params[many + 1 :]}
+        return self.infer(*first, *values[self.params[many].name], **rest)
 
     def values(self, call: Call) -> dict[str, Any]:
-        """Operands and attributes of a call by parameter name; absent operands are None."""
+        """Operands, attributes and stated types of a call by parameter name; absent operands are None."""
         out: dict[str, Any] = {}
         args = list(call.args)
         for p in self.params:
-            if not p.is_operand:
+            if p.kind == "Types":
+                out[p.name] = call.ty_args
+            elif p.kind == "OutType":
+                out[p.name] = call.ty_args[0]
+            elif p.is_attr:
                 out[p.name] = call.attrs.get(p.name, None if p.required else p.default)
             elif p.variadic:
                 out[p.name], args = tuple(args), []
@@ -193,7 +216,7 @@ class RelaxOp:
 
     def again(self, call: Call, args: Any) -> Call:
         """The same call with other operands, its type derived anew."""
-        return self.make(self.values(call.replace(args=args)), call.ty_args, call.span)
+        return self.make(self.values(call.replace(args=args)), call.span)
 
 
 def null_value() -> Call:
@@ -297,6 +320,45 @@ def _scalars(value: Any) -> Expr:
     raise TypeError
 
 
+def as_callee(value: Any) -> Expr:
+    if isinstance(value, str):
+        return ExternFunc(value)
+    if isinstance(value, Expr):
+        return value
+    raise TypeError
+
+
+def _args(value: Any) -> Tuple:
+    if isinstance(value, list | tuple):
+        return Tuple([as_argument(v) for v in value])
+    if isinstance(value, Tuple):
+        return value
+    if isinstance(value, Expr) and isinstance(value.ty, TupleType):
+        return Tuple([TupleGetItem(value, i) for i in range(len(value.ty.fields_))])
+    return Tuple([as_argument(value)])
+
+
+def as_argument(value: Any) -> Expr:
+    if isinstance(value, list | tuple):
+        return Tuple([as_argument(v) for v in value])
+    if isinstance(value, bool | int | float):
+        return prim_value(value)
+    if hasattr(value, "__array__") and not isinstance(value, Expr):
+        return tensor_const(value)
+    return as_expr(value)
+
+
+def as_types(value: Any) -> Types:
+    types = (value,) if isinstance(value, Type) else tuple(value)
+    if not all(isinstance(ty, Type) for ty in types):
+        raise TypeError
+    return types
+
+
+def _out_type(value: Any) -> Type:
+    return value if isinstance(value, Type) else TupleType(as_types(value))
+
+
 def _integers(value: Any) -> tuple[int, ...]:
     if isinstance(value, list | tuple):
         return tuple([_integer(v) for v in value])
@@ -336,7 +398,11 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "Shape": _shape,
     "Scalar": _scalar,
     "Scalars": _scalars,
-    "Operand": as_expr,
+    "Operand": as_argument,
+    "Callee": as_callee,
+    "Args": _args,
+    "Types": as_types,
+    "OutType": _out_type,
     "int": _integer,
     "float": float,
     "str": _exactly(str),
@@ -352,6 +418,10 @@ _MEANING = {
     "Scalar": "a scalar",
     "Scalars": "scalars",
     "Operand": "an expression",
+    "Callee": "a function or the symbol of an external one",
+    "Args": "arguments",
+    "Types": "types",
+    "OutType": "a type, or a list of them",
     "int": "an integer",
     "float": "a number",
     "str": "a text",
@@ -390,12 +460,8 @@ def relax_op(name: str, **parts: Any) -> Callable[[Callable[..., Any]], RelaxOp]
     def register(rule: Callable[..., Any]) -> RelaxOp:
         if name in _RECORDS:
             raise IRError(Diagnostic("duplicate-operator", f"the operator `{name}` is registered already"))
-        params = tuple(
-            [_param(p) for p in inspect.signature(rule).parameters.values() if p.name != "ty_args"]
-        )
-        takes_types = "ty_args" in inspect.signature(rule).parameters
-        doc = inspect.getdoc(rule) or ""
-        rec = _RECORDS[name] = RelaxOp(name, params, rule, doc, takes_types=takes_types, **parts)
+        params = tuple([_param(p) for p in inspect.signature(rule).parameters.values()])
+        rec = _RECORDS[name] = RelaxOp(name, params, rule, inspect.getdoc(rule) or "", **parts)
         return rec
 
     return register
@@ -407,12 +473,6 @@ def _param(p: inspect.Parameter) -> Param:
     if kind not in _CONVERT:
         raise TypeError(f"`{kind}` is no kind of parameter of an operator")
     return Param(p.name, kind, "None" in words, p.default, p.kind is inspect.Parameter.VAR_POSITIONAL)
-
-
-def _types(ty_args: Any) -> tuple[Type, ...]:
-    if isinstance(ty_args, Type):
-        return (ty_args,)
-    return tuple(ty_args or ())
 
 
 def _load() -> None:
@@ -449,9 +509,12 @@ def op_of(call: Any) -> RelaxOp | None:
 
 
 __all__ = [
+    "Args",
+    "Callee",
     "Ints",
     "OpPattern",
     "Operand",
+    "OutType",
     "Param",
     "RelaxOp",
     "Scalar",
@@ -459,6 +522,7 @@ __all__ = [
     "Shape",
     "Tensor",
     "Tensors",
+    "Types",
     "all_ops",
     "find_op",
     "get_op",

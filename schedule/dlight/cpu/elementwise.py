@@ -9,6 +9,7 @@ from ...schedule import Schedule
 from ..machine import Machine
 from ..program import Facts, extent, facts, is_plain
 from ..rule import Taken
+from .stream import stream
 
 SMALL = 1 << 15
 """Fewer operations than this are done before a second thread has woken up."""
@@ -19,7 +20,7 @@ CHUNKS = 4
 def elementwise(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
     """The outer loops run in parallel; the innermost stays a plain loop, which becomes vectors.
 
-    Loops over arrays that all have the loops' shape are one loop.
+    Loops over arrays that all have the loops' shape are one loop.  Large results go past the caches.
 
     before:
         for i, j in T.grid(512, 512):
@@ -38,9 +39,11 @@ def elementwise(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
     if found.reduced or not found.loops or not is_plain(sch, found):
         return None
     loops: list[LoopRV] = sch.get_loops(block)
-    if _runs_straight(found) and len(loops) > 1:
+    straight = _runs_straight(found)
+    if straight and len(loops) > 1:
         loops = [sch.fuse(*loops)]
     spread(sch, loops, machine)
+    stream(sch, block, machine, straight=straight)
     return Taken((block,), "its iterations are independent")
 
 

@@ -11,6 +11,7 @@ from ...schedule import Schedule
 from ..machine import Machine
 from ..program import Facts, extent, facts, is_plain, is_untouched, uses
 from ..rule import Taken, root_blocks, root_scope
+from .stream import stream
 
 SUMS = 2
 """Vectors of partial results: one waits for memory while the other adds."""
@@ -20,7 +21,7 @@ def rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
     """All blocks that share rows run row by row, so that a row stays in the cache; rows run in parallel.
 
     A reduction of a row keeps a partial result for each lane of its vectors and combines these at the
-    end.
+    end.  Large results go past the caches.
 
     before:
         for i, k in T.grid(64, 256):
@@ -35,6 +36,7 @@ def rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
         return None
     for rv, loop in made.starts:
         sch.decompose_reduction(rv, loop)
+    stream(sch, made.blocks[-1], machine)
     count = len(made.blocks)
     why = f"{count} blocks share their rows" if count > 1 else "it sums up rows"
     return Taken(made.blocks, why)

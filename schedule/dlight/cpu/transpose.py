@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ....ir import Var
+from ....ir import BufferLoad, Var
 from ...handles import LoopRV, SBlockRV
 from ...schedule import Schedule
 from ..machine import Machine
-from ..program import Facts, facts, is_plain
+from ..program import Facts, extent, facts, is_plain
 from ..rule import Taken
+from .stream import is_large_result, stream
 
 LINE = 64
 """Bytes of a line of the cache: what is read along a line is used before the line is gone."""
@@ -46,13 +47,43 @@ def transpose(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
     of = dict(zip([n.loop_var for n in found.loops], sch.get_loops(block)))
     rows, along = [of[n.loop_var] for v in (read, written) if (n := found.loop_of(v)) is not None]
     others: list[LoopRV] = [rv for rv in of.values() if rv not in (rows, along)]
+    why = "it reads along one dimension and writes along another"
+    if _by_tiles(sch, found, machine, rows, along, others):
+        return Taken((block,), f"{why}, a tile of registers at a time")
     outer, middle, inner = sch.split(rows, [None, LINES, line])
     part, length = sch.split(along, [None, LENGTH])
     sch.reorder(*others, outer, part, middle, length, inner)
     sch.unroll(inner)
     if machine.cores > 1:
         sch.parallel(sch.fuse(*others, outer) if others else outer)
-    return Taken((block,), "it reads along one dimension and writes along another")
+    return Taken((block,), why)
+
+
+def _by_tiles(
+    sch: Schedule, found: Facts, machine: Machine, rows: LoopRV, along: LoopRV, others: list[LoopRV]
+) -> bool:
+    """Where a large array is only copied: square tiles in registers, so that rows are read to their ends in
+    whole vectors, and written past the caches.  Whether that was possible.
+    """
+    store = found.store
+    assert store is not None
+    side = machine.lanes(store.buffer.dtype.bits)  # type: ignore[attr-defined]
+    sizes = [extent(sch.get(rv).extent) for rv in (rows, along)]
+    whole = all(n is not None and n % side == 0 for n in sizes)
+    if side < 4 or not whole or not isinstance(store.value, BufferLoad) or not is_large_result(sch, found):
+        return False
+    tile = sch.cache_read(found.rv, 0, "local")
+    inner, row = sch.split(rows, [None, side])
+    outer, lane = sch.split(along, [None, side])
+    sch.reorder(*others, outer, inner, row, lane)
+    sch.compute_at(tile, inner)
+    for loop, vector in (sch.get_loops(tile)[-2:], (row, lane)):
+        sch.unroll(loop)
+        sch.vectorize(vector)
+    stream(sch, found.rv, machine)
+    if machine.cores > 1:
+        sch.parallel(sch.fuse(*others, outer) if others else outer)
+    return True
 
 
 def _directions(found: Facts) -> tuple[Var, Var] | None:
