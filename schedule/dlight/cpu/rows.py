@@ -21,7 +21,7 @@ def rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
     """All blocks that share rows run row by row, so that a row stays in the cache; rows run in parallel.
 
     A reduction of a row keeps a partial result for each lane of its vectors and combines these at the
-    end.  Large results go past the caches.
+    end; what computes its terms does so in the same loop.  Large results go past the caches.
 
     before:
         for i, k in T.grid(64, 256):
@@ -66,7 +66,14 @@ def by_rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Rows | None:
     for rv in reversed(root_blocks(sch)):
         if rv in ours:
             sch.compute_at(rv, row)
-    starts = [(rv, loop) for rv in partial if (loop := _vectorize_lanes(sch, rv, row)) is not None]
+    starts = []
+    for rv in partial:
+        loop = _with_its_terms(sch, rv, row, ours) or _vectorize_lanes(sch, rv, row)
+        if loop is not None:
+            starts.append((rv, loop))
+            count = extent(sch.get(loop).extent)
+            if rv is partial[-1] and count is not None:
+                sch.annotate(loop, "prefetch", count)
     return Rows(tuple(f.rv for f in group), row, tuple(starts))
 
 
@@ -137,6 +144,30 @@ def _row(sch: Schedule, last: Facts, depth: int, machine: Machine) -> LoopRV:
     row: LoopRV = sch.fuse(*outer) if depth > 1 else outer[0]
     sch.parallel(row)
     return row
+
+
+def _with_its_terms(sch: Schedule, partial: SBlockRV, row: LoopRV, ours: set[SBlockRV]) -> LoopRV | None:
+    """Partial results that add up the terms of another block as soon as it computes them, so that the terms
+    are gone through once.  Gives the loop before which they start; None where there is no such block.
+    """
+    producers = [SBlockRV(ref) for ref in sch.state.scope_around(partial).producers(partial.target)]
+    terms = [rv for rv in producers if rv in ours and not facts(sch, rv).reduced]
+    if len(terms) != 1:
+        return None
+    loops = sch.get_loops(terms[0])
+    loops = loops[loops.index(row) + 1 :]
+    lanes = extent(sch.get(partial).iter_vars[0].dom.extent)
+    length = extent(sch.get(loops[0]).extent) if len(loops) == 1 else None
+    if lanes is None or length is None or length % lanes:
+        return None
+    outer, lane = sch.split(loops[0], [None, lanes])
+    sch.reverse_compute_at(partial, outer)
+    sch.vectorize(lane)
+    own = sch.get_loops(partial)
+    own = own[own.index(outer) + 1 :]
+    sch.vectorize(own[-1])
+    found: LoopRV = outer
+    return found
 
 
 def _vectorize_lanes(sch: Schedule, partial: SBlockRV, row: LoopRV) -> LoopRV | None:
