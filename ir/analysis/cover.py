@@ -45,11 +45,40 @@ def region_cover_reason(scope: BlockScope, ref: BlockRef) -> str | None:
     return None
 
 
+_KNOWN: dict[tuple[int, ...], tuple[bool, object]] = {}
+"""Answers by what they depend on, with those objects, so that no other object takes their place.
+
+A primitive changes few of the blocks in its scope, and asks about all.
+"""
+_MOST_KNOWN = 4096
+
+
 def covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]) -> bool:
     """Whether the producers write all of a region that a block reads, before it does.
 
     Of buffers that threads share, what all threads of the block of threads write counts.
     """
+    parts = [region, *_stands_for(child)]
+    for producer in before:
+        parts += _stands_for(producer)
+    key = tuple(map(id, parts))
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        found = _KNOWN[key] = _covers(child, region, before), parts
+    return found[0]
+
+
+def _stands_for(child: ChildBlock) -> list[object]:
+    """All that an answer depends on of a block: itself, and its loops but for what else they hold."""
+    found: list[object] = [child.realize]
+    for lp in child.loops:
+        found += (lp.loop_var, lp.min, lp.extent, lp.step, lp.thread_binding)
+    return found
+
+
+def _covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]) -> bool:
     common = min([shared_loops(child.loops, p.loops) for p in before])
     outer = [lp for lp in child.loops[:common] if not _threads_share(lp, region.buffer)]
     ana = Analyzer()

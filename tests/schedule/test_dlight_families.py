@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -73,6 +77,36 @@ def test_kernels_compute_the_same_with_any_sizes(
         sizes = {**sizes, "n": max(1, sizes["n"])}  # there is nothing to read, or to add, otherwise
     func = kernel(name, dict.fromkeys(sizes) if symbolic else sizes, kind)
     compare(func, scheduled(func, target), kind, sizes)
+
+
+@contextlib.contextmanager
+def small_counts_as_large() -> Iterator[None]:
+    """Results that go past the caches, and sums for several threads, at sizes that the oracle can do."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in (("stream", "LARGE"), ("total", "SMALL")):
+            patch.setattr(sys.modules[f"loopwright.schedule.dlight.cpu.{module}"], name, 1)
+        yield
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=1, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    sizes=sizes_of(st.sampled_from([7, 32, 48, 64])), kind=st.sampled_from(("float32", "int32", "float16"))
+)
+def test_large_kernels_compute_the_same(name: str, sizes: dict[str, int], kind: str) -> None:
+    if kind in EXACT_ONLY.get(name, ()):
+        kind = "float32"
+    func = kernel(name, sizes, kind)
+    with small_counts_as_large():
+        made = scheduled(func)
+    compare(func, made, kind, sizes)
+
+
+@pytest.mark.parametrize(("name", "part"), [("transpose", '"streaming": 1'), ("whole sum", "T.parallel(8)")])
+def test_what_only_large_kernels_get(name: str, part: str) -> None:
+    with small_counts_as_large():
+        made = scheduled(kernel(name, {"n": 64, "m": 64, "k": 64, "c": 64}, "float32"))
+    assert part in made.script()
 
 
 @pytest.mark.parametrize("name", sorted(TEMPLATES))

@@ -14,6 +14,7 @@ from .matmul import matmul
 from .rows import rows
 from .stencil import stencil
 from .together import together
+from .total import total
 from .transpose import transpose
 
 CPU_RULES: Final[tuple[Rule, ...]] = (
@@ -23,6 +24,7 @@ CPU_RULES: Final[tuple[Rule, ...]] = (
     matmul,
     convolution,
     stencil,
+    total,
     rows,
     columns,
     transpose,
@@ -40,4 +42,5 @@ __all__ = [
     "matmul",
     "rows",
     "together",
+    "total",
 ]

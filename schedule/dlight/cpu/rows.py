@@ -55,12 +55,12 @@ def by_rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Rows | None:
     group = connected(sch, block)
     last = group[-1]
     reductions = [f for f in group if f.is_reduction]
-    if not reductions or not all(is_plain(sch, f) for f in group) or not all(map(_along_rows, reductions)):
+    if not reductions or not all(is_plain(sch, f) for f in group) or not all(map(along_rows, reductions)):
         return None
     depth = min(len(f.spatial) for f in reductions)
     if depth == 0 or not all(_same_rows(f, last, depth) for f in group):
         return None
-    partial = [made for f in reductions if (made := _by_lanes(sch, f, machine)) is not None]
+    partial = [made for f in reductions if (made := by_lanes(sch, f, machine)) is not None]
     row = _row(sch, last, depth, machine)
     ours = {*[f.rv for f in group], *partial} - {last.rv}
     for rv in reversed(root_blocks(sch)):
@@ -68,11 +68,11 @@ def by_rows(sch: Schedule, block: SBlockRV, machine: Machine) -> Rows | None:
             sch.compute_at(rv, row)
     starts = []
     for rv in partial:
-        loop = _with_its_terms(sch, rv, row, ours) or _vectorize_lanes(sch, rv, row)
+        loop = _with_its_terms(sch, rv, row, ours) or vectorize_lanes(sch, rv, row)
         if loop is not None:
             starts.append((rv, loop))
             count = extent(sch.get(loop).extent)
-            if rv is partial[-1] and count is not None:
+            if rv is partial[-1] and count is not None and sch.get_loops(rv)[-2] == loop:
                 sch.annotate(loop, "prefetch", count)
     return Rows(tuple(f.rv for f in group), row, tuple(starts))
 
@@ -93,7 +93,7 @@ def connected(sch: Schedule, block: SBlockRV) -> list[Facts]:
     return [facts(sch, SBlockRV(ref)) for ref in scope.children if ref in found]
 
 
-def _along_rows(found: Facts) -> bool:
+def along_rows(found: Facts) -> bool:
     """Whether the innermost reduced axis runs along the last dimension of what is read, and only there."""
     inner = found.reduced[-1].var
     reads = [load for load in found.loads() if any(uses(i, inner) for i in load.indices)]
@@ -115,7 +115,7 @@ def _same_rows(found: Facts, last: Facts, depth: int) -> bool:
     return True
 
 
-def _by_lanes(sch: Schedule, found: Facts, machine: Machine) -> SBlockRV | None:
+def by_lanes(sch: Schedule, found: Facts, machine: Machine) -> SBlockRV | None:
     """Split the reduction of a row into lanes; gives the block of partial results, None for short rows."""
     inner = found.loop_of(found.reduced[-1].var)
     assert inner is not None
@@ -170,7 +170,7 @@ def _with_its_terms(sch: Schedule, partial: SBlockRV, row: LoopRV, ours: set[SBl
     return found
 
 
-def _vectorize_lanes(sch: Schedule, partial: SBlockRV, row: LoopRV) -> LoopRV | None:
+def vectorize_lanes(sch: Schedule, partial: SBlockRV, row: LoopRV) -> LoopRV | None:
     """The lanes of partial results as one vector; gives the loop over the row before which it starts."""
     block: SBlock = sch.get(partial)
     lane = facts(sch, partial).loop_of(block.iter_vars[0].var)
