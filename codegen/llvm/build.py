@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir import IRModule, PrimFunc
 from . import cache, jit, layout
 from .arguments import Entry
-from .guard import check_compiles
+from .guard import check_compiles, is_risky
 from .library import Library, make_callable
 from .machine import Machine
 from .signature import exported, signature
@@ -80,17 +80,35 @@ class Compiled:
             found = cache.load(name)
             if found is not None:
                 return found
-        emitted = self._emit(overlapping)
-        check_compiles(emitted.text, emitted.outside, self.machine)
-        image = jit.compile_object(emitted.text, self.machine)
+        emitted, machine = self._compilable(overlapping)
+        image = jit.compile_object(emitted.text, machine)
         if name is not None:
             cache.store(name, image, emitted.meta)
         return image, emitted.meta
 
-    def _emit(self, overlapping: bool) -> Emitted:
+    def _compilable(self, overlapping: bool) -> tuple[Emitted, Machine]:
+        """The code, or its equal that LLVM can do where it would end the process on this: its own
+        vectorisation has faults, and masked vectors of the narrowest floats are more than it can.
+
+        Raises CodegenError where there is none.
+        """
+        machine, emitted = self.machine, self._emit(overlapping)
+        if (
+            is_risky(emitted.text, machine)
+            and not emitted.outside
+            and not jit.survives(emitted.text, machine)
+        ):
+            other = machine.replace(level=3)
+            if jit.survives(emitted.text, other):
+                return emitted, other
+            emitted = self._emit(overlapping, in_order=True)
+        check_compiles(emitted.text, emitted.outside, machine)
+        return emitted, machine
+
+    def _emit(self, overlapping: bool, in_order: bool = False) -> Emitted:
         from .emit import emit_module  # not loaded where the cache has the code
 
-        lowered = self._lowered_in_order() if overlapping else self.lowered()
+        lowered = self._lowered_in_order() if overlapping or in_order else self.lowered()
         return emit_module(lowered, self.machine, checked=self._checked, overlapping=overlapping)
 
     def _lowered_in_order(self) -> IRModule:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from ...errors import CodegenError, Diagnostic, InternalError
 from . import jit
 from .machine import Machine
 
+_NARROW = re.compile(r"@lw\.(decode|encode)\.float[468]_")
+
+
+def is_risky(text: str, machine: Machine) -> bool:
+    """Whether LLVM may end the process on this code: floats of eight bits and less, and foreign machines."""
+    return bool(machine.foreign) or _NARROW.search(text) is not None
+
 
 def check_compiles(text: str, outside: Collection[str], machine: Machine) -> None:
-    """Try code that may be more than LLVM can: intrinsics that the program names, machines other than this,
-    masked vectors of the narrowest floats.
+    """Try code that may be more than LLVM can, and intrinsics that the program names.
 
     Raises CodegenError where it is.
     """
     if not outside:
-        masked = "@llvm.masked." in text and "@lw.decode." in text
-        if (machine.foreign or masked) and not jit.survives(text, machine):
+        if is_risky(text, machine) and not jit.survives(text, machine):
             message = f"LLVM cannot make this program into code for `{machine.triple}`"
-            help = ("let loops with conditions on narrow floats run by `range`, not as vectors",)
-            raise CodegenError(Diagnostic("unsupported-codegen", message, help=help if masked else ()))
+            raise CodegenError(Diagnostic("unsupported-codegen", message))
         return
     names = ", ".join([f"`{n}`" for n in sorted(outside)])
     try:
