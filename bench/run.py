@@ -1,6 +1,6 @@
 """All benchmarks of the language and of calls, against their goals.
 
-    python bench/run.py [language startup calls schedule parallel] [--json]
+    python bench/run.py [language startup calls schedule parallel models] [--json]
 
 Times are processor time unless a row says otherwise; run it on a quiet machine.
 """
@@ -11,6 +11,7 @@ import argparse
 
 import calls
 import language
+import models
 import parallel
 import startup
 from common import Row, show
@@ -23,6 +24,7 @@ PARTS = {
     "calls": calls.rows,
     "schedule": schedule.rows,
     "parallel": parallel.rows,
+    "models": models.rows,
 }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentValueError, Diagnostic, IRError, TargetError, UnsupportedError
-from ..ir import BaseFunc, IRModule, PrimFunc, structural_hash
+from ..errors import ArgumentTypeError, ArgumentValueError, Diagnostic, IRError, TargetError, UnsupportedError
+from ..ir import BaseFunc, ExternFunc, IRModule, PrimFunc, structural_hash
 from ..node import runs_deep
 from ..runtime import Module, threads
 from ..target import Target
@@ -15,6 +15,7 @@ from .collector import collector_paused
 from .lowering import Lowering
 
 if TYPE_CHECKING:
+    from .llvm.build import Compiled
     from .llvm.export import Exporter
 
 
@@ -27,8 +28,12 @@ def build(
     num_threads: int | None = None,
     schedule: str | None = "default",
     pipeline: Sequence[Callable[[IRModule], IRModule]] | None = None,
+    **graph: Any,
 ) -> Module:
     """Compile a module (or one function) for a target; the result's functions are called by name.
+
+    A module with graph functions becomes a `runtime.vm.VMModule`, which a `VirtualMachine` runs; `graph` are
+    the options of `codegen.vm.build_graph`: `params`, `relax_pipeline`, `exec_mode`.
 
     Functions that nobody scheduled get the loops that default rules choose, which may add floats in
     another order; with `schedule=None`, and in checked builds, loops stay as they are.
@@ -59,36 +64,78 @@ def build(
                 help=('build for "llvm", the CPU',),
             )
         )
-    from .llvm import jit
-    from .llvm.build import compile_module
-    from .llvm.machine import machine_for
+    settings = Settings(target, checked, num_threads, schedule, pipeline)
+    if not all(isinstance(f, PrimFunc | ExternFunc) for f in module.functions.values()):
+        from .vm.build import build_graph
 
-    machine = machine_for(target, jit.host(), jit.host_features(), jit.known_names)
-    lowered = Lowering(module, target, checked, schedule, pipeline)
-    limit = int(target.get("num-cores", 0))
-    if num_threads is not None:
-        limit = threads.checked(num_threads, "`num_threads`")
+        return build_graph(module, settings, **graph)
+    if graph:
+        text = f"a module without graph functions is built without `{next(iter(graph))}`"
+        raise ArgumentTypeError(Diagnostic("unknown-option", text))
+    return settings.module(module)
 
-    def exporter() -> Exporter:
-        from .llvm.export import Exporter  # brings the emitter, which code from the cache does not need
 
-        return Exporter(module, lowered, machine, checked)
+class Settings:
+    """What is the same for all programs of one build."""
 
-    if machine.foreign:
-        foreign = exporter()
-        texts = {"llvm": foreign.llvm, "asm": foreign.assembly}
-        functions = {name: Elsewhere(name, machine.foreign) for name in foreign.signatures}
-        return Module("llvm", functions, sources=_under_all_names(texts), write=foreign.write)
+    def __init__(
+        self,
+        target: Target,
+        checked: bool = False,
+        num_threads: int | None = None,
+        schedule: str | None = "default",
+        pipeline: Sequence[Callable[[IRModule], IRModule]] | None = None,
+    ) -> None:
+        from .llvm import jit
+        from .llvm.machine import machine_for
 
-    def write(path: Path, *, linker: str | None = None) -> Path:
-        return exporter().write(path, linker=linker)
+        self.target, self.checked, self.schedule, self.pipeline = target, checked, schedule, pipeline
+        self.machine = machine_for(target, jit.host(), jit.host_features(), jit.known_names)
+        self.limit = int(target.get("num-cores", 0))
+        if num_threads is not None:
+            self.limit = threads.checked(num_threads, "`num_threads`")
 
-    with collector_paused():
+    def lowering(self, module: IRModule) -> Lowering:
+        """The lowering of a program."""
+        return Lowering(module, self.target, self.checked, self.schedule, self.pipeline)
+
+    def digest(self, module: IRModule, lowered: Lowering) -> str | None:
+        """What tells the code of a program from that of others; None where nothing does."""
         key = lowered.key
-        digest = None if key is None else f"{structural_hash(module)} {target} {_names(module)} {key}"
-        compiled = compile_module(module, lowered, digest, _place(module), checked, machine, limit)
-    texts = {"llvm": compiled.text, "asm": compiled.assembly, "schedule": lowered.explain}
-    return Module("llvm", compiled.functions, sources=_under_all_names(texts), write=write)
+        return None if key is None else f"{structural_hash(module)} {self.target} {_names(module)} {key}"
+
+    def compiled(self, module: IRModule, lowered: Lowering, bare: bool = False) -> Compiled:
+        """The code of a program."""
+        from .llvm.build import compile_module
+
+        with collector_paused():
+            digest = self.digest(module, lowered)
+            place = _place(module)
+            return compile_module(
+                module, lowered, digest, place, self.checked, self.machine, self.limit, bare
+            )
+
+    def module(self, module: IRModule) -> Module:
+        """The built module."""
+        lowered, machine = self.lowering(module), self.machine
+
+        def exporter() -> Exporter:
+            from .llvm.export import Exporter  # brings the emitter, which code from the cache does not need
+
+            return Exporter(module, lowered, machine, self.checked)
+
+        if machine.foreign:
+            foreign = exporter()
+            texts = {"llvm": foreign.llvm, "asm": foreign.assembly}
+            functions = {name: Elsewhere(name, machine.foreign) for name in foreign.signatures}
+            return Module("llvm", functions, sources=_under_all_names(texts), write=foreign.write)
+
+        def write(path: Path, *, linker: str | None = None) -> Path:
+            return exporter().write(path, linker=linker)
+
+        compiled = self.compiled(module, lowered)
+        texts = {"llvm": compiled.text, "asm": compiled.assembly, "schedule": lowered.explain}
+        return Module("llvm", compiled.functions, sources=_under_all_names(texts), write=write)
 
 
 def _under_all_names(texts: dict[str, Callable[[], str]]) -> dict[str, Callable[[], str]]:
@@ -112,7 +159,7 @@ class Elsewhere:
 
 def as_module(mod: Any) -> IRModule:
     """The module to build. A function alone is called by its global symbol, or `main` if it is private."""
-    if isinstance(mod, PrimFunc):
+    if isinstance(mod, BaseFunc) and not isinstance(mod, ExternFunc):
         if "global_symbol" not in mod.attrs:
             mod = mod.with_attr("global_symbol", "main")
         return IRModule.from_expr(mod)

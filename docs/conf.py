@@ -41,6 +41,24 @@ def _operators() -> Iterator[str]:
         yield _row(f"`{rec.name}`", spelling, rec.effect.name.lower().replace("_", " "), rec.doc)
 
 
+def _graph_operators() -> Iterator[str]:
+    """The operators of graph functions, as a table."""
+    from loopwright.ir.relax import all_ops
+
+    yield _row("Operator", "Fusion", "Parts", "Meaning")
+    yield _row("---", "---", "---", "---")
+    for rec in all_ops():
+        parts = {
+            "kernel": rec.te or rec.legalize,
+            "numpy": rec.numpy,
+            "gradient": rec.gradient,
+            "layout": rec.layout,
+        }
+        fusion = "" if rec.pattern is None else f"`{rec.pattern.name.lower()}`"
+        have = ", ".join([name for name, part in parts.items() if part])
+        yield _row(f"`R.{rec.script}({rec.signature})`", fusion, have, " ".join(rec.doc.split()))
+
+
 def _first_line(value: Any) -> str:
     text = (value.__doc__ or "").strip().split("\n\n")[0]
     return " ".join(text.split())
@@ -70,12 +88,17 @@ def _passes() -> Iterator[str]:
         yield _row(f"`{name}`", _first_line(get_pass(name)))
 
 
-_TABLES = {"<!-- operators -->": _operators, "<!-- nodes -->": _nodes, "<!-- passes -->": _passes}
+_TABLES = {
+    "<!-- operators -->": _operators,
+    "<!-- graph operators -->": _graph_operators,
+    "<!-- nodes -->": _nodes,
+    "<!-- passes -->": _passes,
+}
 
 
 def _fill_tables(app: Any, name: str, source: list[str]) -> None:
     """Put generated tables where a page has their marks."""
-    if name in ("operators", "reference"):
+    if name in ("operators", "graph_operators", "reference"):
         for mark, make in _TABLES.items():
             if mark in source[0]:
                 source[0] = source[0].replace(mark, "\n".join(make()))

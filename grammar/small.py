@@ -1,4 +1,4 @@
-"""The small languages: target strings, dimensions of shapes, index maps and pipelines of passes.
+"""The small languages: target strings, dimensions of shapes, index maps, pipelines of passes, patterns.
 
 Each has a grammar file of its own; those that hold expressions share `expr.lark`. All functions read
 one short text and raise `ScriptError` (`TargetError` for targets) with the place of the fault.
@@ -122,6 +122,16 @@ def read_index_map(text: str) -> IndexMapText:
     results = body.elts if isinstance(body, (t.TupleExpr, t.ListExpr)) else (body,)
     rest = bool(made.params) and made.params[-1].kind == "star"
     return IndexMapText(tuple([p.name for p in made.params]), results, rest)
+
+
+@runs_deep
+def read_pattern(text: str) -> t.SExpr:
+    """The expression that a pattern of graphs such as `nn.relu(matmul(x, _))` is written as.
+
+    What its parts mean is said where patterns are made of it.
+    """
+    made: t.SExpr = _read("pattern", text)
+    return made
 
 
 # Pipelines

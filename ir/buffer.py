@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..dtype import DType
 from ..errors import Diagnostic, DTypeError, UnsupportedError
 from . import expr as E
-from .types import INT32, BufferType, PointerType, PrimType, Type
+from .types import INT32, BufferType, PointerType, PrimType, TupleType, Type
 
 if TYPE_CHECKING:
     from .stmt import BufferStore
@@ -40,6 +40,15 @@ def buffer_type(var: Any, what: str) -> BufferType:
             help=hint if isinstance(ty, PointerType) else (),
         )
     )
+
+
+def _item(var: Any, index: Any) -> Any:
+    """The field of a tuple in a graph. Raises NotABufferError, or DTypeError for a tensor, for others."""
+    from .relax.arithmetic import is_tensor, item
+
+    if not is_tensor(var) and not isinstance(var.ty, TupleType):
+        buffer_type(var, "[...]")
+    return item(var, index)
 
 
 def pointer_to(buffer: Any) -> PointerType:
@@ -236,7 +245,9 @@ class BufferMethods:
         A slice with a step, in the last place, reads a vector. Raises DTypeError for too many
         indices, for indices that are no integers, and for variables that are no buffers.
         """
-        ty = buffer_type(self, "[...]")
+        ty = self.ty
+        if not isinstance(ty, BufferType):
+            return _item(self, indices)
         places = _sequence(indices)
         rank = len(ty.shape)
         if len(places) > rank:

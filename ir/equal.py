@@ -15,11 +15,11 @@ from ..dtype import DType
 from ..errors import Diagnostic, IRError
 from ..node import Attrs, Node, runs_deep, visit_order
 from .expr import GlobalVar, Var
-from .function import Functions
+from .function import BaseFunc, Functions
 from .op import Op
 from .stmt import AttrStmt, BlockRef, SBlock
-from .types import PrimType, Type
-from .visitor import defines_vars
+from .types import FuncType, PrimType, Type
+from .visitor import defines_vars, function_symbols
 
 Path = tuple[Any, str] | None
 """Where a value stands: the path of what holds it, and the step from there, such as `.body` or `[2]`."""
@@ -96,6 +96,15 @@ def _plan(cls: Any) -> _Plan:
 _END = object()
 
 
+class _Forget:
+    """On the stack behind a function or its type: what it defines for itself."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left: list[Var], right: list[Var]) -> None:
+        self.left, self.right = left, right
+
+
 class _Comparison:
     """One comparison: a stack of pairs still to compare, and the variables matched so far."""
 
@@ -122,6 +131,9 @@ class _Comparison:
                     continue
             cls = a.__class__
             if cls is not b.__class__:
+                if cls is _Forget:
+                    self.forget(a)
+                    continue
                 reason: str | None = f"a {_kind(a)} and a {_kind(b)}"
             elif cls in _LEAVES:
                 reason = None if same_leaf(a, b) else "different values"
@@ -211,6 +223,38 @@ class _Comparison:
             return None
         return None if a is b else "different free variables"
 
+    def func_type(self, a: FuncType, b: FuncType, path: Path) -> str | None:
+        """Symbols of the parameters that mean nothing outside belong to the type alone."""
+        new = self.own(function_symbols(a), function_symbols(b))
+        if len(new.left) == len(new.right):
+            for x, y in zip(new.left, new.right):
+                self.match(x, y)
+                self.stack.append((x.ty, y.ty, self.step(path, ".arg_types")))
+        return self.node(a, b, path)
+
+    def func(self, a: BaseFunc, b: BaseFunc, path: Path) -> str | None:
+        """The symbols of a function belong to it, though its type mentions them elsewhere, too."""
+        if isinstance(a.ty, FuncType) and isinstance(b.ty, FuncType):
+            self.own(function_symbols(a.ty), function_symbols(b.ty))
+        return self.node(a, b, path)
+
+    def own(self, a: list[Var], b: list[Var]) -> _Forget:
+        """Those that mean nothing outside; what they stand for is forgotten behind the node."""
+        new = _Forget(
+            [v for v in a if id(v) not in self.left],
+            [v for v in b if id(v) not in self.right],
+        )
+        if new.left or new.right:
+            self.stack.append((new, None, None))
+        return new
+
+    def forget(self, own: _Forget) -> None:
+        for v in own.left:
+            self.left.pop(id(v), None)
+        for v in own.right:
+            self.right.pop(id(v), None)
+        self.seen.clear()
+
     def block(self, a: SBlock, b: SBlock, path: Path) -> str | None:
         if a.ref is not None and b.ref is not None:
             self.match(a.ref, b.ref)
@@ -277,6 +321,8 @@ _SPECIAL: dict[type, _Method] = {
     PrimType: _Comparison.identical,
     Op: _Comparison.identical,
     DType: _Comparison.identical,
+    FuncType: _Comparison.func_type,
+    BaseFunc: _Comparison.func,
     SBlock: _Comparison.block,
     BlockRef: _Comparison.block_ref,
     AttrStmt: _Comparison.attr_stmt,

@@ -108,6 +108,12 @@ class GlobalVar(Expr):
     def name_hint(self) -> str:
         return self.name
 
+    def __call__(self, *args: Any) -> Call:
+        """The call of the graph function of this name; see `loopwright.ir.relax.call_function`."""
+        from .relax import call_function
+
+        return call_function(self, args)
+
 
 class IntImm(PrimExpr):
     """An integer or bool constant; its value lies in the range of its type."""
@@ -649,6 +655,9 @@ class Tuple(Expr):
 
     def _derive(self) -> Type:
         return TupleType([f.ty for f in self.fields_])
+
+    def __getitem__(self, index: int) -> Expr:
+        return self.fields_[index]
 
 
 class TupleGetItem(PrimExpr):

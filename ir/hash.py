@@ -18,10 +18,10 @@ from ..dtype import DType
 from ..node import Attrs, Node, runs_deep, visit_order
 from .equal import array_content
 from .expr import Expr, GlobalVar, Var
-from .function import Functions
+from .function import BaseFunc, Functions
 from .stmt import BlockRef, SBlock, Stmt
-from .types import PrimType
-from .visitor import defines_vars
+from .types import FuncType, PrimType
+from .visitor import defines_vars, function_symbols
 
 _SIZE = 16
 
@@ -85,7 +85,7 @@ class _Hasher:
             else:
                 value_class = value.__class__
                 parts.append((_METHODS.get(value_class) or _method(value_class))(self, value))
-        if not lasting:
+        if not lasting and not self.symbols:  # symbols may be defined deep inside of a size
             self.depth = depth
         digest = _digest(b"".join(parts))
         if self.depth == depth and isinstance(node, Expr):
@@ -99,6 +99,31 @@ class _Hasher:
         parts = [_method(v.ty.__class__)(self, v.ty) for v in variables]
         self.symbols = outside
         return _digest(b"define" + b"".join(parts))
+
+    def func_type(self, ty: FuncType) -> bytes:
+        """Symbols of the parameters that mean nothing outside belong to the type alone."""
+        own = [v for v in function_symbols(ty) if id(v) not in self.numbers]
+        depth = self.depth
+        for v in own:
+            self.define(v)
+        digest = self.node(ty)
+        self.depth = depth
+        self.forget(own)
+        return digest
+
+    def func(self, func: BaseFunc) -> bytes:
+        """The symbols of a function belong to it, though its type mentions them elsewhere, too."""
+        symbols = function_symbols(func.ty) if isinstance(func.ty, FuncType) else []
+        own = [v for v in symbols if id(v) not in self.numbers]
+        digest = self.node(func)
+        self.forget(own)
+        return digest
+
+    def forget(self, own: list[Var]) -> None:
+        if own:
+            for v in own:
+                self.numbers.pop(id(v), None)
+            self.done.clear()
 
     def define(self, var: Any) -> None:
         """Number a variable by how many are visible; what was computed with another number is dropped."""
@@ -199,6 +224,8 @@ _METHODS: dict[type, _Method] = {
     Var: _Hasher.variable,
     GlobalVar: _Hasher.named,
     PrimType: _Hasher.scalar_type,
+    FuncType: _Hasher.func_type,
+    BaseFunc: _Hasher.func,
     DType: _Hasher.dtype,
     SBlock: _Hasher.block,
     BlockRef: _Hasher.block_ref,

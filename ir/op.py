@@ -57,7 +57,11 @@ class Op(Node):
 
     @staticmethod
     def get(name: str) -> Op:
-        """The registered operator of this name. Raises IRError when there is none."""
+        """The registered operator of this name, of graphs or of loops. Raises IRError when there is none."""
+        if name.startswith("relax."):
+            from .relax import get_op
+
+            return get_op(name).op
         record(name)
         return Op(name)
 

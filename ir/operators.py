@@ -33,7 +33,10 @@ def binary(cls: type[Any], a: Any, b: Any, fold: Fold = "full", span: Any = None
     name = cls.__name__
     if name == "And" or name == "Or":
         return _logical(cls, a, b, fold)
-    a, b = promote.match(a, b)
+    try:
+        a, b = promote.match(a, b)
+    except DTypeError:
+        return _of_tensors(name, a, b)
     dtype = a.dtype
     if not dtype.is_integral:
         _require_integers(name, dtype)
@@ -49,6 +52,15 @@ def binary(cls: type[Any], a: Any, b: Any, fold: Fold = "full", span: Any = None
             if same is not None:
                 return same
     return cls(a, b) if span is None else cls(a, b, span)
+
+
+def _of_tensors(operation: str, *operands: Any, **attrs: Any) -> E.Expr:
+    """The operation on tensors of a graph; elsewhere the error that is being handled goes on."""
+    from .relax.arithmetic import is_tensor, on_tensors
+
+    if not any(is_tensor(value) for value in operands):
+        raise
+    return on_tensors(operation, *operands, **attrs)
 
 
 def _require_integers(name: str, dtype: DType) -> None:
@@ -177,7 +189,10 @@ multiply = mul
 
 def div(a: Any, b: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
     """a / b of floats. Raises DTypeError for integers, whose division has several meanings."""
-    x, y = promote.match(a, b)
+    try:
+        x, y = promote.match(a, b)
+    except DTypeError:
+        return _of_tensors("Div", a, b)
     if x.dtype.is_integral:
         raise DTypeError(
             Diagnostic(
@@ -276,7 +291,10 @@ def bitwise_xor(x: Any, y: Any, span: Any = None, fold: Fold = "full") -> E.Expr
 
 def bitwise_not(x: Any, span: Any = None) -> E.Expr:
     """~x of an integer or bool; never folded."""
-    value = promote.operand(x)
+    try:
+        value = promote.operand(x)
+    except DTypeError:
+        return _of_tensors("BitwiseNot", x)
     if not value.dtype.is_integral:
         raise DTypeError(Diagnostic("type-mismatch", f"`~` needs integers, not `{value.dtype}`"))
     return E.BitwiseNot(value, span)
@@ -364,7 +382,10 @@ def max_(a: Any, b: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
 
 def neg(x: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
     """-x, as x * -1 (0 - x for unsigned integers, which have no -1)."""
-    value = promote.operand(x)
+    try:
+        value = promote.operand(x)
+    except DTypeError:
+        return _of_tensors("Neg", x)
     if value.dtype.is_bool:
         raise DTypeError(Diagnostic("type-mismatch", "`-` has no meaning for bool", help=("use `not`",)))
     if value.dtype.is_uint:
@@ -382,7 +403,10 @@ def cast(value: Any, dtype: Any, span: Any = None) -> E.Expr:
     """
     target = dtype_of(dtype)
     number = value if isinstance(value, E.Expr) else promote.operand(value, like=target.element)
-    return promote.convert(number, target)
+    try:
+        return promote.convert(number, target)
+    except DTypeError:
+        return _of_tensors("Cast", value, dtype=target)
 
 
 def dtype_of(spec: Any) -> DType:
@@ -416,29 +440,35 @@ def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> E.Expr:
         t, f = promote.match(t, f)
     if promote.is_constant(cond):
         return t if cond.value else f
-    return E.Call("prim.if_then_else", (cond, t, f), t.ty, NO_ATTRS, span)
+    return E.Call("prim.if_then_else", (cond, t, f), t.ty, NO_ATTRS, (), span)
 
 
 def power(x: Any, y: Any, span: Any = None) -> E.Expr:
     """x to the power y, of floats. Raises DTypeError for integers."""
-    a, b = promote.match(x, y)
+    try:
+        a, b = promote.match(x, y)
+    except DTypeError:
+        return _of_tensors("Pow", x, y)
     if not a.dtype.is_float:
         raise DTypeError(
             Diagnostic(
                 "type-mismatch", f"a power of `{a.dtype}` is not possible", help=("cast to a float type",)
             )
         )
-    return E.Call("tirx.pow", (a, b), a.ty, NO_ATTRS, span)
+    return E.Call("tirx.pow", (a, b), a.ty, NO_ATTRS, (), span)
 
 
 def absolute(x: Any, span: Any = None, fold: Fold = "full") -> E.Expr:
     """|x|: a call of fabs for floats, a Select for signed integers, x itself for unsigned ones."""
-    value = promote.operand(x)
+    try:
+        value = promote.operand(x)
+    except DTypeError:
+        return _of_tensors("Abs", x)
     dtype = value.dtype
     if dtype.is_float:
         if isinstance(value, E.FloatImm):
             return E.FloatImm(value.ty, abs(value.value))
-        return E.Call("tirx.fabs", (value,), value.ty, NO_ATTRS, span)
+        return E.Call("tirx.fabs", (value,), value.ty, NO_ATTRS, (), span)
     if dtype.is_uint:
         return value
     if not dtype.is_int:
@@ -463,6 +493,7 @@ class OperatorMethods:
 
     __slots__ = ()
     __array_ufunc__: ClassVar[None] = None
+    __iter__: ClassVar[None] = None
     if TYPE_CHECKING:
         ty: Type
 
@@ -537,6 +568,12 @@ class OperatorMethods:
 
     def __rxor__(self, other: Any) -> Any:
         return NotImplemented if _foreign(other) else binary(E.BitwiseXor, other, self)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A field of a tuple in a graph."""
+        from .relax.arithmetic import item
+
+        return item(self, index)  # type: ignore[arg-type]
 
     def __neg__(self) -> Any:
         return neg(self)

@@ -184,7 +184,7 @@ class _Reader:
         ):
             raise self.fault("a node is written [class, {field: value}]")
         name, fields = row
-        cls = find_class(_ROOM, name)
+        cls = _class(name)
         if cls is None:
             raise self.fault(f"there is no node class `{name}`")
         self.where += f" ({name})"
@@ -255,6 +255,12 @@ class _Reader:
                 raise self.fault("functions are written [[name, function], ...]")
             table[name] = func
         return Functions(table)  # type: ignore[arg-type]
+
+
+def _class(name: str) -> NodeMeta | None:
+    from . import relax  # noqa: F401  its classes are found once it is loaded
+
+    return find_class(_ROOM, name)
 
 
 _KINDS: dict[NodeMeta, dict[str, tuple[str, Any]]] = {}

@@ -8,16 +8,16 @@ they are used; where one is defined, `define` is called instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from ..errors import Diagnostic, IRError
 from ..node import Attrs, Field, Node, NodeMeta, nodes_inside, runs_deep, visit_order
 from .expr import Expr, GlobalVar, IterVar, Var, as_expr
-from .function import Functions, IRModule, PrimFunc
+from .function import BaseFunc, Functions, IRModule
 from .op import Op
-from .stmt import AttrStmt, BlockRef, MatchBufferRegion, SBlock, SeqStmt, Stmt
-from .types import BufferType, PrimType, Type
+from .stmt import AttrStmt, BlockRef, SBlock, SeqStmt, Stmt
+from .types import BufferType, FuncType, PrimType, Type
 
 N = TypeVar("N", bound=Node)
 _SIMPLE = (Var, GlobalVar, Op, PrimType)
@@ -45,7 +45,7 @@ def defines_vars(field: Field) -> bool:
 def definitions(node: Node) -> list[Var]:
     """The variables that this node itself defines; symbols in their types are not listed."""
     found: list[Var] = []
-    for name, many in _definers(type(node)):
+    for name, many, _ in _definers(type(node)):
         if many:
             found += getattr(node, name)
         else:
@@ -53,13 +53,18 @@ def definitions(node: Node) -> list[Var]:
     return found
 
 
-_DEFINERS: dict[type, tuple[tuple[str, bool], ...]] = {}
+def brings_symbols(node: Node) -> bool:
+    """Whether the types of what the node defines define symbols: parameters, matches, casts."""
+    return any(symbols for _, _, symbols in _definers(type(node)))
 
 
-def _definers(cls: NodeMeta) -> tuple[tuple[str, bool], ...]:
+_DEFINERS: dict[type, tuple[tuple[str, bool, bool], ...]] = {}
+
+
+def _definers(cls: NodeMeta) -> tuple[tuple[str, bool, bool], ...]:
     found = _DEFINERS.get(cls)
     if found is None:
-        rows = tuple((f.name, f.kind == "nodes") for f in child_fields(cls) if defines_vars(f))
+        rows = tuple((f.name, f.kind == "nodes", _symbols(f)) for f in child_fields(cls) if defines_vars(f))
         found = _DEFINERS[cls] = rows
     return found
 
@@ -318,7 +323,7 @@ class Rewriter:
         ty = self.visit(var.ty)
         if ty is var.ty:
             return var
-        new = self.vars[var] = Var(var.name, ty, var.span)
+        new = self.vars[var] = type(var)(var.name, ty, var.span)
         return new
 
 
@@ -427,35 +432,71 @@ def type_vars(ty: Type) -> list[Var]:
 def symbol_vars(var: Var, *, everywhere: bool = True) -> list[Var]:
     """The symbols that the type of `var` can define, where it stands in a defining position.
 
-    All variables of the type; with `everywhere=False` only those that are by themselves a
-    stride or the offset.  In a piece of a program it is not known what is defined around it, and
-    the sizes of a matched region usually come from there.
+    All scalar variables of the type; with `everywhere=False` only those that stand for themselves: in a
+    buffer as a stride or the offset, elsewhere as a size.  In a piece of a program it is not known what is
+    defined around it, and the sizes of a matched region usually come from there.
     """
-    if everywhere or not isinstance(var.ty, BufferType):
-        return type_vars(var.ty)
-    own = [*var.ty.strides, var.ty.elem_offset]
-    return [v for v in own if isinstance(v, Var)]
+    if everywhere:
+        return scalars_in(var.ty)
+    if isinstance(var.ty, BufferType):
+        own = [*var.ty.strides, var.ty.elem_offset]
+        return [v for v in own if isinstance(v, Var)]
+    from .relax.types import shape_symbols
+
+    return shape_symbols(var.ty)
+
+
+def scalars_in(ty: Type) -> list[Var]:
+    """The scalar variables in the expressions of a type: the symbols it may define."""
+    return [v for v in type_vars(ty) if v.ty.__class__ is PrimType]
 
 
 def free_vars(node: Node) -> list[Var]:
     """The variables used in `node` and defined nowhere inside, in order of their first use.
 
-    What only the type of a free buffer mentions is not listed.
+    What only the type of a free variable mentions is not listed, and neither are the symbols of a
+    function's type, which belong to that type.
     """
-    whole = isinstance(node, PrimFunc | IRModule)
+    whole = isinstance(node, BaseFunc | IRModule)
     used: dict[Var, None] = {}
     defined: set[Var] = set()
-    for n in walk(node, outer_first=True):
+    known: set[int] = set()
+    stack: list[Node] = [node]
+    while stack:
+        n = stack.pop()
+        if id(n) in known:
+            continue
+        known.add(id(n))
         if isinstance(n, Var):
             used[n] = None
+            continue
+        if n.__class__ is FuncType:
+            own_symbols = set(function_symbols(n))
+            used.update(dict.fromkeys([v for v in type_vars(n) if v not in own_symbols]))
             continue
         own = definitions(n)
         if own:
             defined.update(own)
-            if isinstance(n, PrimFunc | MatchBufferRegion):
+            if brings_symbols(n):
                 for var in own:
                     defined.update(symbol_vars(var, everywhere=whole))
+        expand = _CHILDREN[n.__class__]
+        if expand is not None:
+            below = expand(n)
+            below.reverse()
+            stack += below
     return [v for v in used if v not in defined]
+
+
+def function_symbols(ty: FuncType) -> list[Var]:
+    """What the type of a function may define: the variables in its parameters' types.
+
+    They are symbols, and parameters that hold the shape of another one.
+    """
+    found: dict[Var, None] = {}
+    for arg in ty.arg_types or ():
+        found.update(dict.fromkeys(type_vars(arg)))
+    return list(found)
 
 
 class Substitution(Rewriter):
@@ -526,15 +567,27 @@ class _Renew(Rewriter):
             self.done.clear()
         self.count += 1
         ty = var.ty if var.ty.__class__ is PrimType else self.visit(var.ty)
-        new = self.vars[var] = Var(var.name, ty, var.span)
+        new = self.vars[var] = type(var)(var.name, ty, var.span)
         return new
 
-    def visit_PrimFunc(self, func: PrimFunc) -> Any:
+    def visit_BaseFunc(self, func: BaseFunc) -> Any:
         outside, self.whole = self.whole, True
+        new = self.scoped(func)
+        self.whole = outside
+        return new
+
+    def visit_FuncType(self, ty: FuncType) -> Any:
+        symbols = [v for v in function_symbols(ty) if v not in self.vars]
+        return self.scoped(ty, symbols) if symbols else self.visit_fields(ty)
+
+    def scoped(self, node: Any, symbols: Sequence[Var] = ()) -> Any:
+        """The node with its own definitions, and these, renewed; they are forgotten behind it."""
         kept, self.vars = self.vars, dict(self.vars)
         self.done.clear()
-        new = self.visit_fields(func)
-        self.whole, self.vars = outside, kept
+        for symbol in symbols:
+            self.define(symbol)
+        new = self.visit_fields(node)
+        self.vars = kept
         self.done.clear()
         return new
 
@@ -568,10 +621,12 @@ __all__ = [
     "Rewriter",
     "Substitution",
     "Visitor",
+    "brings_symbols",
     "children",
     "definitions",
     "find",
     "free_vars",
+    "function_symbols",
     "renew_definitions",
     "scope_vars",
     "substitute",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtype import DType
-from ..grammar.tree import Attribute, CallExpr, Keyword, ListExpr, SExpr
+from ..grammar.tree import Attribute, CallExpr, Keyword, ListExpr, Name, SExpr
 from ..ir import (
     BufferType,
     Call,
@@ -25,6 +25,7 @@ from ..ir import (
 )
 from ..ir.op import spelling
 from .core import Printer, keyword, shows, string
+from .names import legal_name
 from .types import type_argument
 from .values import attrs_value, value
 
@@ -32,6 +33,10 @@ from .values import attrs_value, value
 @shows(Call)
 def _show_call(p: Printer, e: Call) -> SExpr:
     op = e.op
+    if is_graph_call(p, e):
+        from .relax_exprs import graph_call
+
+        return graph_call(p, e)
     if type(op) is Op:
         if op.name == "tirx.buffer_data" and _is_data(e):
             return Attribute(p.expr(e.args[0]), "data")
@@ -40,17 +45,26 @@ def _show_call(p: Printer, e: Call) -> SExpr:
     if type(op) is GlobalVar:
         callee = p.module.get(op) if p.module is not None else None
         if isinstance(callee, PrimFunc) and not e.attrs and _same_type(callee.ret_type, e.ty):
-            if op.name.isidentifier():
+            if legal_name(op.name):
                 return CallExpr(p.expr(op), p.exprs(e.args))
         return general_call(p, e, global_var(p, op))
     return general_call(p, e, p.expr(op))
 
 
+def is_graph_call(p: Printer, e: Call) -> bool:
+    """Whether a call is spelled as the graph dialect does: by its operator, or because a graph holds it."""
+    if type(e.op) is Op:
+        return e.op.name.startswith("relax.")
+    return p.graph is not None
+
+
 @shows(GlobalVar)
 def _show_global_var(p: Printer, g: GlobalVar) -> SExpr:
     """`Module.name` inside a module that has the function, else a constructor."""
-    if p.module is not None and p.module_name is not None and g in p.module and g.name.isidentifier():
+    if p.module is not None and p.module_name is not None and g in p.module and legal_name(g.name):
         return p.member(g.name)
+    if p.options.header == "tvm" and p.module is None and p.graph is not None:
+        return Name(g.name)  # a piece of a graph, as the peer shows it
     return global_var(p, g)
 
 

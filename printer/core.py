@@ -7,8 +7,8 @@ statements are appended to the current scope.  Everything that is printed goes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..dtype import DType
 from ..errors import Diagnostic, InternalError, UnsupportedError
@@ -29,6 +29,9 @@ from .metadata import Constants
 from .names import Names
 from .options import Options
 from .undefined import Places
+
+if TYPE_CHECKING:
+    from .relax_scope import GraphScope
 
 Shower = Callable[["Printer", Any], SExpr]
 StmtShower = Callable[["Printer", Any], None]
@@ -86,7 +89,10 @@ class Printer:
         self.loops: dict[int, Any] = {}
         self.module: Any = None
         self.module_name: str | None = None
+        self.graph: GraphScope | None = None
+        self.type_vars_inside = False
         self.type_names: set[str] = set()
+        self.function_names: set[str] = set()
         self.prefixes: set[str] = set()
         self.constants = Constants()
         self.index_dtype = DType("int64")
@@ -227,6 +233,8 @@ class Printer:
 
     def declare(self, var: Var) -> SExpr:
         """Declare a variable that nothing in the program defines, in the lowest scope around its uses."""
+        if self.graph is not None:
+            return self.graph.declare(self, var)
         if not self.declares:
             return self.define(var, self.outermost())
         frame = self.place(var)
@@ -250,20 +258,33 @@ class Printer:
 
     def quoted(self, var: Var) -> str:
         """A name for a variable that stands only once, quoted, in the current scope."""
-        name = self.symbol_name(var.name)
+        return self.reserve(self.symbol_name(var.name))
+
+    def reserve(self, name: str) -> str:
+        """This name, which is fresh, is in use in the current scope without standing for a variable."""
         self.frame.defined.append((0, name, None))
         return name
 
     def symbol_name(self, hint: str) -> str:
         """A fresh name for a symbol that is quoted where it is new, other than that of any TypeVar."""
+        return self.name_beside(hint, self.type_names)
+
+    def name_beside(self, hint: str, others: Collection[str]) -> str:
+        """A fresh name that is none of these others."""
         name = self.names.fresh(hint)
         passed = []
-        while name in self.type_names:
+        while name in others:
             passed.append(name)
             name = self.names.fresh(hint)
         for other in passed:
             self.names.release(other)
         return name
+
+    def define_type_var(self, var: Var) -> Name:
+        """Name a symbol that prints as a TypeVar; in a module functions have their names before it."""
+        if self.options.show_object_address or not self.function_names:
+            return self.define(var)
+        return self.define_as(var, self.name_beside(var.name, self.function_names))
 
     def launches(self, var: Var) -> int:
         """How many thread launches bind the variable."""
@@ -272,8 +293,9 @@ class Printer:
         return self._places.launches(var)
 
     def member(self, name: str) -> SExpr:
-        """`Module.name`"""
-        return Attribute(Name(self.module_name or "Module"), name)
+        """`Module.name`, in a graph function `cls.name`."""
+        module = Name(self.module_name or "Module") if self.graph is None else self.graph.module(self)
+        return Attribute(module, name)
 
     def enter_function(self, body: Stmt) -> None:
         """Open the scope of a function with this body; its variables are declared inside."""

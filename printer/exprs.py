@@ -68,11 +68,11 @@ from ..ir import (
     Select,
     Shuffle,
     Sub,
-    Tuple,
     TupleGetItem,
     Var,
 )
 from .core import Printer, keyword, shows, string
+from .literals import integer
 from .types import type_argument
 
 _INFIX = {
@@ -131,21 +131,29 @@ def _folds(e: Any) -> bool:
 def _show_infix(p: Printer, e: Any) -> SExpr:
     if _folds(e):
         return _by_name(p, e)
-    return BinaryExpr(_INFIX[type(e)], p.expr(e.a), p.expr(e.b))
+    return BinaryExpr(_INFIX[type(e)], _beside(p, e.a), _beside(p, e.b))
+
+
+def _beside(p: Printer, e: Expr) -> SExpr:
+    """An operand whose neighbour is no constant: a graph's bare number takes that one's type."""
+    if p.graph is not None and type(e) is IntImm and not e.dtype.is_bool:
+        return integer(e.value)
+    return p.expr(e)
 
 
 @shows(*_COMPARE)
 def _show_compare(p: Printer, e: Any) -> SExpr:
     if _constant(e.a, e.b):
         return _by_name(p, e)
-    left = p.expr(e.a)
-    return CompareExpr(left, (_COMPARE[type(e)],), (p.expr(e.b),))
+    left = _beside(p, e.a)
+    return CompareExpr(left, (_COMPARE[type(e)],), (_beside(p, e.b),))
 
 
 @shows(*_CALLED)
 def _show_called(p: Printer, e: Any) -> SExpr:
-    name = type(e).__name__ if _constant(e.a, e.b) else _CALLED[type(e)]
-    return p.call(name, (p.expr(e.a), p.expr(e.b)))
+    if _constant(e.a, e.b):
+        return _by_name(p, e)
+    return p.call(_CALLED[type(e)], (_beside(p, e.a), _beside(p, e.b)))
 
 
 @shows(Div)
@@ -295,11 +303,6 @@ def _show_range(p: Printer, e: Range) -> SExpr:
 def _show_iter_var(p: Printer, e: IterVar) -> SExpr:
     dom = Constant(None) if e.dom is None else p.expr(e.dom)
     return p.call("iter_var", (p.var(e.var), dom, string(ITER_TYPES[e.iter_type]), string(e.thread_tag)))
-
-
-@shows(Tuple)
-def _show_tuple(p: Printer, e: Tuple) -> SExpr:
-    return TupleExpr(p.exprs(e.fields_))
 
 
 @shows(TupleGetItem)

@@ -33,12 +33,12 @@ from ..grammar.tree import (
 )
 from ..ir import (
     VOID,
+    AnyType,
     BaseFunc,
     BufferType,
     DummyGlobalInfo,
     Expr,
     ExternFunc,
-    GenericConst,
     GlobalInfo,
     IRModule,
     PrimFunc,
@@ -46,12 +46,17 @@ from ..ir import (
     VDevice,
     free_vars,
 )
+from ..ir.relax import Function
+from ..ir.visitor import type_vars
 from ..node import Attrs
+from ..target import Target
 from .blocks import show_function_body
 from .buffers import buffer_type, default_offset_dtype
 from .core import Printer, keyword, shows, string
 from .layout import layout
-from .names import RESERVED, Names, identifier
+from .names import RESERVED, Names, identifier, legal_name
+from .relax import show_graph_function, symbols
+from .relax_scope import GraphScope
 from .values import attrs_value, value
 
 
@@ -226,22 +231,28 @@ def type_symbols(func: PrimFunc) -> list[Var]:
     return list(found.values())
 
 
-def plan_type_names(p: Printer, funcs: Iterable[PrimFunc]) -> None:
+def _type_symbols(p: Printer, func: BaseFunc) -> list[Var]:
+    if isinstance(func, PrimFunc):
+        return type_symbols(func)
+    return symbols(p, func) if isinstance(func, Function) else type_vars(func.ty)
+
+
+def plan_type_names(p: Printer, funcs: Iterable[BaseFunc]) -> None:
     """Note the names that the TypeVars of these functions will get."""
     for func in funcs:
         taken = Names()
-        for symbol in type_symbols(func):
+        for symbol in _type_symbols(p, func):
             name = taken.fresh(symbol.name)
-            while name in p.names:
+            while name in p.names or name in p.function_names:
                 name = taken.fresh(symbol.name)
             p.type_names.add(name)
 
 
 def type_var_lines(p: Printer, names: Iterable[str]) -> list[SStmt]:
-    """`n = TypeVar("n")` for each name, sorted; one serves all functions."""
+    """`n = TypeVar("n")` for each name, in the order of their first use; one serves all functions."""
     if p.options.pep695:
         return []
-    return [Assign((Name(n),), CallExpr(Name("TypeVar"), (string(n),))) for n in sorted(set(names))]
+    return [Assign((Name(n),), CallExpr(Name("TypeVar"), (string(n),))) for n in dict.fromkeys(names)]
 
 
 def show_prim_func(
@@ -252,8 +263,8 @@ def show_prim_func(
     `symbol` is its name in the module where that is not legal.
     """
     p.enter_function(func.body)
-    own = tuple([p.define(symbol).id for symbol in type_symbols(func)])
-    type_vars += own
+    own = tuple([p.define_type_var(symbol).id for symbol in type_symbols(func)])
+    type_vars += sorted(own)
     signature = Signature(p, func)
     params = tuple([signature.param(v) for v in func.params])
     returns = None if func.ret_type is VOID else p.expr(func.ret_type)
@@ -283,21 +294,15 @@ def show_prim_func(
     return made
 
 
-def legal_name(name: str) -> bool:
-    """Whether a function's name can stand in `def`."""
-    return identifier(name) == name and name not in RESERVED
-
-
-def show_function(p: Printer, func: PrimFunc) -> list[SStmt]:
+def show_function(p: Printer, func: PrimFunc | Function) -> list[SStmt]:
     """A function by itself."""
     found = func.attrs.get("global_symbol")
     name = found if isinstance(found, str) and found else (p.options.name or "main")
     if not legal_name(name):
         name = identifier(name) if identifier(name) not in RESERVED else identifier(name) + "_1"
-    type_vars: list[str] = []
-    plan_type_names(p, [func])
-    made = show_prim_func(p, func, name, type_vars)
-    return [*type_var_lines(p, type_vars), made]
+    names: list[str] = []
+    made = _definition(p, func, name, names)
+    return [*type_var_lines(p, names), made]
 
 
 def show_module(p: Printer, mod: IRModule) -> list[SStmt]:
@@ -312,26 +317,40 @@ def show_module(p: Printer, mod: IRModule) -> list[SStmt]:
         infos = [ListExpr(p.exprs(mod.global_infos[k])) for k in keys]
         shown = DictExpr(tuple([string(k) for k in keys]), tuple(infos))
         body.append(ExprStmt(CallExpr(p.I("module_global_infos"), (shown,))))
-    table = sorted(mod.functions.items(), key=lambda item: (item[0].name == "main", item[0].name))
-    prims = [(g.name, f) for g, f in table if isinstance(f, PrimFunc)]
-    type_vars: list[str] = []
-    plan_type_names(p, [f for _, f in prims])
-    used: set[str] = set()
-    for symbol, func in prims:
-        name = unique(identifier(symbol), used)
-        other = None if name == symbol else symbol
+    type_names: list[str] = []
+    table = sorted(((g.name, f) for g, f in mod.functions.items()), key=_place)
+    names = [unique(identifier(symbol), p.function_names) for symbol, _ in table]
+    plan_type_names(p, mod.functions.values())
+    for name, (symbol, func) in zip(names, table):
+        defined = isinstance(func, PrimFunc | Function)
         if body and isinstance(body[-1], FunctionDef):
             body.append(Blank())
-        body.append(show_prim_func(p, func, name, type_vars, symbol=other))
-    externs = [(g.name, f) for g, f in table if not isinstance(f, PrimFunc)]
-    if externs and body and isinstance(body[-1], FunctionDef):
-        body.append(Blank())
-    for symbol, other_func in externs:
-        body.append(show_extern(p, symbol, other_func, used))
+        if defined:
+            body.append(_definition(p, func, name, type_names, None if name == symbol else symbol))
+        else:
+            body.append(show_extern(p, symbol, func, name, type_names))
     made = ClassDef(p.module_name, (), tuple(body) or (KeywordStmt("pass"),), (p.I("ir_module"),))
     if p.origins is not None:
         p.origins.append((mod, (made,)))
-    return [*type_var_lines(p, type_vars), made]
+    return [*type_var_lines(p, type_names), made]
+
+
+def _place(item: tuple[str, BaseFunc]) -> tuple[bool, int, str]:
+    """Where a function stands in its module: kernels, external ones, graphs, each by name; `main` last."""
+    name, func = item
+    kind = 0 if isinstance(func, PrimFunc) else 2 if isinstance(func, Function) else 1
+    return name == "main", kind, name
+
+
+def _definition(
+    p: Printer, func: BaseFunc, name: str, type_vars: list[str], symbol: str | None = None
+) -> FunctionDef:
+    if isinstance(func, Function):
+        return show_graph_function(p, func, name, type_vars, symbol=symbol)
+    assert isinstance(func, PrimFunc)
+    if p.module is None:
+        plan_type_names(p, [func])
+    return show_prim_func(p, func, name, type_vars, symbol=symbol)
 
 
 def unique(name: str, used: set[str]) -> str:
@@ -344,10 +363,17 @@ def unique(name: str, used: set[str]) -> str:
     return made
 
 
-def show_extern(p: Printer, symbol: str, func: BaseFunc, used: set[str]) -> SStmt:
-    """`name = R.ExternFunc("symbol")`; functions of other kinds raise UnsupportedError."""
+def show_extern(p: Printer, symbol: str, func: BaseFunc, name: str, names: list[str]) -> SStmt:
+    """`name = R.ExternFunc("symbol")`; functions of other kinds raise UnsupportedError.
+
+    The names of TypeVars in its type are added to `names`.
+    """
+    p.enter(func)
+    p.graph = GraphScope(p.frame, func)
+    names += sorted([p.define(v).id for v in type_vars(func.ty)])
     shown = p.expr(func)
-    name = unique(identifier(symbol), used)
+    p.graph = None
+    p.leave()
     if name != symbol and isinstance(shown, CallExpr):
         shown = shown.replace(keywords=(*shown.keywords, keyword("name", string(symbol))))
     return Assign((Name(name),), shown)
@@ -361,24 +387,19 @@ def _show_extern_func(p: Printer, f: ExternFunc) -> SExpr:
         attrs = attrs.without("global_symbol")
     if attrs:
         words.append(keyword("attrs", attrs_value(p, attrs)))
-    return CallExpr(p.under(p.options.relax_prefix, "ExternFunc"), (string(f.global_symbol),), tuple(words))
+    args: tuple[SExpr, ...] = (string(f.global_symbol),)
+    if not isinstance(f.ty, AnyType):
+        args = (*args, p.expr(f.ty))
+    return CallExpr(p.under(p.options.relax_prefix, "ExternFunc"), args, tuple(words))
 
 
 @shows(VDevice)
 def _show_vdevice(p: Printer, d: VDevice) -> SExpr:
     target: Any = d.target
-    shown = value(p, target)
-    if isinstance(shown, CallExpr) and shown.args and isinstance(shown.args[0], DictExpr):
-        shown = shown.args[0]
+    shown = value(p, target.export() if isinstance(target, Target) else target)
     return CallExpr(p.I("vdevice"), (shown, Constant(d.vdevice_id), string(d.memory_scope)))
 
 
 @shows(DummyGlobalInfo)
 def _show_dummy(p: Printer, d: GlobalInfo) -> SExpr:
     return CallExpr(p.I("dummy_global_info"))
-
-
-@shows(GenericConst)
-def _show_constant(p: Printer, c: GenericConst) -> SExpr:
-    number = p.constants.number(c.value)
-    return Subscript(Subscript(Name("metadata"), string("constant")), Constant(number))

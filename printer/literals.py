@@ -52,7 +52,7 @@ def _show_int(p: Printer, e: IntImm) -> SExpr:
     if dtype.is_bool:
         return CallExpr(p.T("bool"), (Constant(bool(e.value)),))
     value = integer(e.value)
-    if dtype == p.options.int_dtype:
+    if dtype == p.options.int_dtype and p.graph is None:  # a bare number in a graph is int64
         return value
     return CallExpr(p.T(str(dtype)), (value,))
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 KEY: Final = "constant"
+TVM_KEY: Final = "ir.GenericConst"
 OMITTED: Final = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
@@ -47,9 +48,14 @@ class Constants:
         return found
 
 
-def encode(arrays: list[Any]) -> t.DictExpr:
+def key(header: str) -> str:
+    """The key of constants in a text with the import lines of `header`."""
+    return TVM_KEY if header == "tvm" else KEY
+
+
+def encode(arrays: list[Any], key: str = KEY) -> t.DictExpr:
     """The literal that holds these arrays."""
-    return _dict({KEY: t.ListExpr(tuple([_entry(a) for a in arrays]))})
+    return _dict({key: t.ListExpr(tuple([_entry(a) for a in arrays]))})
 
 
 def _dict(items: dict[str, t.SExpr]) -> t.DictExpr:

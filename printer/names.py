@@ -30,6 +30,11 @@ def identifier(hint: str) -> str:
     return "_" + name if name[0].isdigit() else name
 
 
+def legal_name(name: str) -> bool:
+    """Whether a function's name can stand in `def`."""
+    return identifier(name) == name and name not in RESERVED
+
+
 class Names:
     """The names in use; a name is free again once it is released.
 

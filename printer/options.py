@@ -24,7 +24,7 @@ class Options:
     name                 the name of the module's class, or of a function without a global symbol
     show_meta            put the constants that have no literal form in front, as base64 text
     ir_prefix            the name of the module dialect
-    module_alias         the name by which graph functions call the module
+    module_alias         the name by which graph functions call the module ("": its own name)
     int_dtype            integer constants of this dtype print as bare numbers
     float_dtype          float constants of this dtype print as bare numbers ("void": none)
     verbose_expr         an expression is preceded by declarations of its variables
@@ -73,6 +73,11 @@ class Options:
         return str(self.extra_config.get("relax.prefix", "R"))
 
     @property
+    def all_ty(self) -> bool:
+        """Whether graph bindings print their types even where the value tells them."""
+        return bool(self.extra_config.get("relax.show_all_ty", self.show_all_ty))
+
+    @property
     def pep695(self) -> bool:
         return bool(self.extra_config.get("script.use_pep695", False))
 
@@ -107,7 +112,7 @@ def make_options(given: Mapping[str, Any]) -> Options:
         raise ArgumentValueError(
             Diagnostic("option-value", f"`header` is 'loopwright' or 'tvm', not {options.header!r}")
         )
-    for what in (options.ir_prefix, options.tir_prefix, options.relax_prefix, options.module_alias):
+    for what in (options.ir_prefix, options.tir_prefix, options.relax_prefix, options.module_alias or "cls"):
         if not what.isidentifier():
             raise ArgumentValueError(Diagnostic("option-value", f"`{what}` cannot be a prefix or alias"))
     if options.indent_spaces < 1:

@@ -7,13 +7,14 @@ from typing import Any
 
 from ..errors import ArgumentTypeError, Diagnostic
 from ..grammar.tree import Assign, Blank, Comment, ExprStmt, ImportStmt, ModuleTree, Name, SExpr, SStmt
-from ..ir import IRModule, MatchBufferRegion, PrimFunc, Stmt
+from ..ir import BaseFunc, IRModule, MatchBufferRegion, PrimFunc, Stmt
+from ..ir.relax import Function
 from ..node import Node, runs_deep
-from . import blocks, calls, exprs, functions, literals, stmts, types  # noqa: F401  they fill the tables
+from . import blocks, calls, exprs, functions, literals, relax, stmts, types  # noqa: F401  they fill the tables
 from .core import SHOWERS, Printer
 from .layout import layout
 from .marks import decorate
-from .metadata import OMITTED, encode
+from .metadata import OMITTED, encode, key
 from .options import Options, make_options
 from .shown import Shown
 
@@ -57,43 +58,53 @@ def _tree(node: Any, options: Options, *, track: bool) -> tuple[ModuleTree, Prin
             Diagnostic("argument-type", f"a {type(node).__name__} has no script; give a node of a program")
         )
     p = Printer(options, node, track=track)
-    whole = isinstance(node, IRModule | PrimFunc)
+    whole = isinstance(node, IRModule | PrimFunc | Function)
     body: list[SStmt]
     if isinstance(node, IRModule):
         body = functions.show_module(p, node)
-    elif isinstance(node, PrimFunc):
+    elif isinstance(node, PrimFunc | Function):
         body = functions.show_function(p, node)
     elif isinstance(node, Stmt | MatchBufferRegion):
         p.declares = True
         p.stmt(node)  # type: ignore[arg-type]
         body = p.frame.stmts
+    elif relax.is_graph(node):
+        body = relax.show_piece(p, node)
     else:
         shown = p.expr(node)
         body = [*p.frame.stmts, ExprStmt(shown)]
     head: list[SStmt] = []
     if p.constants.arrays and options.show_meta:
-        head.append(Assign((Name("metadata"),), encode(p.constants.arrays)))
+        head.append(Assign((Name("metadata"),), encode(p.constants.arrays, key(options.header))))
     if whole:
         head += _header(p, body)
     elif head:
         head.append(Blank())
     if p.constants.arrays and not options.show_meta:
-        body = [*body, Comment(OMITTED)]
+        body = [*body, *([Blank()] if whole else []), Comment(OMITTED)]
     return ModuleTree((*head, *body)), p
 
 
 def _has_text(node: Node) -> bool:
-    return type(node) in SHOWERS or isinstance(node, IRModule | PrimFunc | MatchBufferRegion)
+    if type(node) in SHOWERS or isinstance(node, IRModule | BaseFunc | MatchBufferRegion):
+        return True
+    return relax.is_graph(node)
 
 
 def _header(p: Printer, body: list[SStmt]) -> list[SStmt]:
-    """The comment lines with the imports in use, and an empty line."""
+    """The lines with the imports in use, and an empty line."""
+    lines = import_lines(p, p.type_vars_inside or any(_is_type_var(s) for s in body))
+    if p.options.pep695 and any(_type_params(s) for s in body):
+        return [ImportStmt("from __future__ import annotations"), Blank(), *(lines or [Blank()])]
+    return lines
+
+
+def import_lines(p: Printer, type_vars: bool) -> list[SStmt]:
+    """Comments with the imports of the dialects that are in use so far, and an empty line."""
     options = p.options
     house = "tvm" if options.header == "tvm" else "loopwright"
     lines: list[SStmt] = []
-    if options.pep695 and any(_type_params(s) for s in body):
-        lines += [ImportStmt("from __future__ import annotations"), Blank()]
-    if any(_is_type_var(s) for s in body):
+    if type_vars:
         lines.append(Comment("# from typing import TypeVar"))
     for dialect, prefix in (
         ("ir", options.ir_prefix),

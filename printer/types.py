@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from ..grammar.tree import Attribute, CallExpr, ListExpr, SExpr
+from ..grammar.tree import Attribute, CallExpr, SExpr
 from ..ir import (
     AnyType,
     BufferRegionType,
-    FuncType,
     PointerType,
     PrimType,
     StringType,
     TensorMapType,
-    TupleType,
     Type,
 )
 from .core import Printer, keyword, shows, string
@@ -33,11 +31,6 @@ def _show_pointer(p: Printer, ty: PointerType) -> SExpr:
     return p.call("handle", (type_argument(p, element), string(scope)))
 
 
-@shows(TupleType)
-def _show_tuple_type(p: Printer, ty: TupleType) -> SExpr:
-    return p.call("Tuple", p.exprs(ty.fields_))
-
-
 @shows(TensorMapType)
 def _show_tensor_map(p: Printer, ty: TensorMapType) -> SExpr:
     return p.call("TensorMap", ())
@@ -51,11 +44,6 @@ def _show_any(p: Printer, ty: AnyType) -> SExpr:
 @shows(StringType)
 def _show_string_type(p: Printer, ty: StringType) -> SExpr:
     return CallExpr(p.I("StringType"))
-
-
-@shows(FuncType)
-def _show_func_type(p: Printer, ty: FuncType) -> SExpr:
-    return CallExpr(p.I("FuncType"), (ListExpr(p.exprs(ty.arg_types)), p.expr(ty.ret_type)))
 
 
 @shows(BufferRegionType)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import threading
 from collections.abc import Sequence
@@ -28,21 +29,39 @@ def load_module(path: str | os.PathLike[str]) -> Module:
     Raises LibraryError for a file that is no such library, is damaged, or is for another machine.
     """
     place = Path(path)
-    metadata = metadata_of(place.read_bytes(), place.name)
+    data = _contents(place)
+    metadata = metadata_of(data, place.name)
     check_machine(metadata, place.name)
+    if "vm" in metadata:
+        from .vm.file import open_module
+
+        return open_module(place, data, metadata, lambda names: _open(place, names, metadata["parallel"]))
     symbols = {name: f"__tvm_ffi_{name}" for name in metadata["functions"]}
-    if place.suffix == ".o":
-        data = _THREADS if metadata["parallel"] else ()
-        code: _Object | _Shared = _Object(place, [*symbols.values(), *data])
-    else:
-        code = _Shared(place)
-    if metadata["parallel"]:
-        _use_threads(code)
+    code = _open(place, list(symbols.values()), metadata["parallel"])
     functions = {
         name: Function(name, code.address(symbols[name]), row, code)
         for name, row in metadata["functions"].items()
     }
     return Module("library", functions, metadata=metadata)
+
+
+def _contents(path: Path) -> Any:
+    """The bytes of a file, as they lie on the disk."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _open(path: Path, symbols: Sequence[str], parallel: bool) -> _Object | _Shared:
+    """The code of a library or object file in this process, with these symbols."""
+    if path.suffix == ".o":
+        code: _Object | _Shared = _Object(path, [*symbols, *(_THREADS if parallel else ())])
+    else:
+        code = _Shared(path)
+    if parallel:
+        _use_threads(code)
+    return code
 
 
 def _use_threads(code: _Object | _Shared) -> None:

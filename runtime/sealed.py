@@ -42,17 +42,25 @@ def _leb128(number: int) -> bytes:
     return bytes([*out, number])
 
 
-def metadata_of(data: bytes, name: str) -> dict[str, Any]:
-    """What the file of a library tells. Raises LibraryError for a file of another kind and a damaged one."""
-    if len(data) < _TAIL or not data.endswith(MAGIC):
-        message = f"`{name}` is no library that loopwright exported"
-        help = ("`module.export(...)` writes libraries; cutting or stripping makes them useless",)
-        raise LibraryError(Diagnostic("foreign-library", message, help=help))
-    body, digest = data[: 8 - _TAIL], data[8 - _TAIL : -len(MAGIC)]
-    if hashlib.blake2b(body, digest_size=32).digest() != digest:
-        raise LibraryError(Diagnostic("damaged-library", f"`{name}` is damaged: its checksum does not match"))
-    size = int.from_bytes(body[-8:], "little")
-    found: dict[str, Any] = json.loads(body[-8 - size : -8])
+def metadata_of(data: Any, name: str) -> dict[str, Any]:
+    """What the file of a library tells; `data` are its bytes, which are not copied.
+
+    Raises LibraryError for a file of another kind and a damaged one.
+    """
+    with memoryview(data) as view:
+        if len(view) < _TAIL or bytes(view[-len(MAGIC) :]) != MAGIC:
+            message = f"`{name}` is no library that loopwright exported"
+            help = ("`module.export(...)` writes libraries; cutting or stripping makes them useless",)
+            raise LibraryError(Diagnostic("foreign-library", message, help=help))
+        end = len(view) + 8 - _TAIL
+        with view[:end] as body:
+            good = hashlib.blake2b(body, digest_size=32).digest() == bytes(view[end : -len(MAGIC)])
+            size = int.from_bytes(body[-8:], "little")
+            if not good:
+                raise LibraryError(
+                    Diagnostic("damaged-library", f"`{name}` is damaged: its checksum does not match")
+                )
+            found: dict[str, Any] = json.loads(bytes(body[-8 - size : -8]))
     return found
 
 

@@ -17,6 +17,7 @@ from ..ir import (
     LT,
     NE,
     Add,
+    AnyType,
     BitwiseAnd,
     BitwiseOr,
     BitwiseXor,
@@ -25,6 +26,7 @@ from ..ir import (
     FloatImm,
     FloorDiv,
     FloorMod,
+    GlobalVar,
     IntImm,
     IterVar,
     LShift,
@@ -34,6 +36,7 @@ from ..ir import (
     Sub,
     operators,
 )
+from ..ir.relax import TensorType
 from .static import static_binary, static_compare, static_unary
 
 BINARY: dict[str, Any] = {
@@ -64,11 +67,62 @@ def binary(op: str, a: Any, b: Any, span: Span | None = None) -> Any:
                 return cls(a, b, span)
     elif not isinstance(b, Expr) and not isinstance(a, IterVar) and not isinstance(b, IterVar):
         return static_binary(op, a, b)
+    if is_graph_value(a) or is_graph_value(b):
+        return graph_operator(_GRAPH.get(op), op, a, b)
     if cls is None:
         raise DTypeError(_no_operator(op))
     if cls is Div:
         return operators.div(a, b, span, "constants")
     return operators.binary(cls, a, b, "constants", span)
+
+
+_GRAPH = {
+    "+": "add",
+    "-": "subtract",
+    "*": "multiply",
+    "/": "divide",
+    "//": "floor_divide",
+    "%": "mod",
+    "**": "power",
+    "@": "matmul",
+    "<": "less",
+    "<=": "less_equal",
+    ">": "greater",
+    ">=": "greater_equal",
+    "==": "equal",
+    "!=": "not_equal",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "left_shift",
+    ">>": "right_shift",
+}
+_GRAPH_UNARY = {"-": "negative", "~": "bitwise_not", "not": "logical_not"}
+
+
+def is_graph_value(value: Any) -> bool:
+    """Whether this is a tensor of the graph dialect, whose operators are those of graphs."""
+    if not isinstance(value, Expr) or type(value) is GlobalVar:
+        return False
+    return type(value.ty) in (TensorType, AnyType)
+
+
+def graph_operator(name: str | None, op: str, *operands: Any) -> Expr:
+    """The call of a graph operator. Raises DTypeError where it does not take these operands."""
+    from ..ir.relax import get_op
+
+    if name is None:
+        raise DTypeError(Diagnostic("unsupported-operator", f"tensors have no operator `{op}`"))
+    for value in operands:
+        if isinstance(value, bool | int | float):
+            raise DTypeError(
+                Diagnostic(
+                    "type-mismatch",
+                    f"`{op}` combines a tensor with the Python number {value!r}, which has no dtype",
+                    help=(f'write `R.const({value!r}, "float32")` with the dtype of the tensor',),
+                )
+            )
+    return get_op(f"relax.{name}")(*operands)
 
 
 def _no_operator(op: str) -> Diagnostic:
@@ -88,6 +142,8 @@ def compare(op: str, a: Any, b: Any, span: Span | None = None) -> Any:
                 return cls(a, b, span)
     elif not isinstance(b, Expr) and not isinstance(a, IterVar) and not isinstance(b, IterVar):
         return static_compare(op, a, b)
+    if is_graph_value(a) or is_graph_value(b):
+        return graph_operator(_GRAPH.get(op), op, a, b)
     if cls is EQ:
         return operators.equal(a, b, span, "constants")
     if cls is NE:
@@ -120,6 +176,8 @@ def unary(op: str, value: Any, span: Span | None = None) -> Any:
     """`-value`, `+value`, `~value`, `not value`."""
     if not isinstance(value, Expr | IterVar):
         return static_unary(op, value)
+    if is_graph_value(value):
+        return value if op == "+" else graph_operator(_GRAPH_UNARY.get(op), op, value)
     if op == "-":
         if type(value) is FloatImm:
             return FloatImm(value.ty, -value.value)

@@ -114,6 +114,7 @@ class Builder:
         self.thread_vars: dict[Var, IterVar] = {}
         self.branches: list[Any] = []
         self.module: Any = None
+        self.kernel = False
         self.root_block: Any = None
         self.local_symbols: dict[str, Var] = {}
 
@@ -210,6 +211,15 @@ class Builder:
             raise fault(
                 "symbol-type", f"the symbol `{name}` has dtype `{found.dtype}`, not `{wanted}`", self.span
             )
+        return found
+
+    def size_symbol(self, name: str) -> Var:
+        """The symbol of this name in a size written as a text: of the signature, or of the statement."""
+        if self.in_signature or name in self.symbols:
+            return self.symbol(name)
+        found = self.local_symbols.get(name)
+        if found is None:
+            found = self.local_symbols[name] = Var(name, INT32, self.span)
         return found
 
     # scopes and statements
@@ -344,6 +354,18 @@ class Builder:
     def read_cell(self, cell: Cell, span: Span | None) -> BufferLoad:
         """The value of a mutable scalar."""
         return BufferLoad(cell.buffer, (ZERO,), span)
+
+    # calls
+
+    def call_global(self, func: Any, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> Expr:
+        """A call of a function of the module. Raises a Fault when the arguments do not fit."""
+        from .calling import call_global
+
+        return call_global(func, args, kwargs, span)
+
+    def call_value(self, func: Expr, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> Expr:
+        """A call of a value. Raises a Fault where values are no functions."""
+        raise fault("not-callable", f"{describe(func)} cannot be called", span)
 
     def guard(self, run: Callable[[], None], span: Span | None) -> bool:
         """Run a statement's builder; a fault becomes a diagnostic. Whether all went well."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LoopwrightError, Span
 from ..grammar import tree as S
-from ..ir import VOID, AnyType, Call, Expr, FuncType, GlobalVar, PrimFunc, Var
+from ..ir import VOID, BaseFunc, Call, Expr, ExternFunc, FuncType, GlobalVar, Var
 from ..node import Node
 from .expr import TABLE, as_sequence, evaluate
 from .faults import Fault, Poisoned, describe, fault, located
@@ -27,7 +27,7 @@ def call_other(b: Builder, func: Any, args: list[Any], kwargs: dict[str, Any], n
         if isinstance(func, BoundMethod):
             return _call_method(func, args, kwargs, span)
         if isinstance(func, GlobalVar):
-            return call_global(func, args, kwargs, span)
+            return b.call_global(func, args, kwargs, span)
         if isinstance(func, LambdaValue):
             return func(*args, **kwargs)
         expand = getattr(type(func), "expand_in", None)
@@ -35,13 +35,15 @@ def call_other(b: Builder, func: Any, args: list[Any], kwargs: dict[str, Any], n
             return expand(func, b, args, kwargs, span)
         if isinstance(func, WaitingForm):
             raise func.error()
-        if isinstance(func, PrimFunc):
+        if isinstance(func, BaseFunc) and not isinstance(func, ExternFunc):
             raise fault(
                 "foreign-function",
                 "a function can call functions of its own module only",
                 span,
                 help=("put both into one class below `@I.ir_module` and call `Module.name(...)`",),
             )
+        if isinstance(func, Expr):
+            return b.call_value(func, args, kwargs, span)
         if b.live and callable(func) and not isinstance(func, Node):
             return _call_python(b, func, args, kwargs)
     except Exception as err:
@@ -72,7 +74,7 @@ def call_global(func: GlobalVar, args: list[Any], kwargs: dict[str, Any], span: 
     if kwargs:
         raise fault("wrong-arguments", f"`{func.name}` takes its arguments by position", span)
     ty = func.ty
-    if isinstance(ty, FuncType):
+    if isinstance(ty, FuncType) and ty.arg_types is not None:
         from ..ir.promote import convert, operand
         from .values import is_scalar
 
@@ -91,7 +93,7 @@ def call_global(func: GlobalVar, args: list[Any], kwargs: dict[str, Any], span: 
                     value = convert(value, like.dtype)
             made.append(value)
         args = made
-    result = ty.ret_type if isinstance(ty, FuncType) else VOID if isinstance(ty, AnyType) else VOID
+    result = ty.ret_type if isinstance(ty, FuncType) else VOID
     return Call(func, args, result, span=span)
 
 

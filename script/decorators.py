@@ -68,8 +68,22 @@ def apply_prim_func(target: Any, options: dict[str, Any], depth: int) -> Any:
 @runs_deep
 def apply_ir_module(target: Any, options: dict[str, Any], depth: int) -> Any:
     """`@I.ir_module` on a class: an IRModule."""
+    return _module(target, options, "I.ir_module")
+
+
+@runs_deep
+def apply_rewriter(target: Any, options: dict[str, Any], depth: int) -> Any:
+    """`@R.rewriter` on a class with the functions `pattern` and `replacement`: replaces one by the other."""
+    from ..ir import IRModule
+    from ..ir.relax.dpl import PatternMatchingRewriter
+
+    mod = target if isinstance(target, IRModule) else _module(target, options, "R.rewriter")
+    return PatternMatchingRewriter.from_module(mod)
+
+
+def _module(target: Any, options: dict[str, Any], word: str) -> Any:
     if not inspect.isclass(target):
-        raise TypeError(f"I.ir_module decorates classes, not {type(target).__name__} objects")
+        raise TypeError(f"{word} decorates classes, not {type(target).__name__} objects")
     from .entry import finish_module
 
     frame = _caller()
@@ -82,18 +96,47 @@ def apply_ir_module(target: Any, options: dict[str, Any], depth: int) -> Any:
     return finish_module(node, outer, text, options, live=True)
 
 
+@runs_deep
+def apply_function(target: Any, options: dict[str, Any], depth: int) -> Any:
+    """`@R.function` on a function: a graph function; in the body of a class the function itself."""
+    _require_function(target, "R.function")
+    frame = _caller()
+    if in_class_body(frame):
+        return target
+    from .entry import finish_function
+    from .relax_function import GraphJob
+
+    node, source = _function_tree(target, target.__name__)
+    outer = LiveNames([target], enclosing_frames(target.__qualname__, frame, target.__code__.co_filename))
+    return finish_function(node, outer, source, options, live=True, kind=GraphJob)
+
+
+def apply_graph_macro(target: Any, options: dict[str, Any], depth: int) -> Any:
+    """`@R.macro` on a function: a macro of graphs."""
+    from .relax_macros import GraphMacro
+
+    return _macro(GraphMacro, "R.macro", target, options)
+
+
 def apply_macro(target: Any, options: dict[str, Any], depth: int) -> Any:
     """`@T.macro` on a function: a macro."""
     from .macros import Macro
 
+    return _macro(Macro, "T.macro", target, options)
+
+
+def _macro(kind: Any, word: str, target: Any, options: dict[str, Any]) -> Any:
     if not inspect.isfunction(target):
-        raise ValueError(f"T.macro decorates functions, not {type(target).__name__} objects")
+        raise ValueError(f"{word} decorates functions, not {type(target).__name__} objects")
     frame = _caller()
     if in_class_body(frame):
         return target
     node, source = _function_tree(target, target.__name__)
     outer = LiveNames([target], enclosing_frames(target.__qualname__, frame, target.__code__.co_filename))
-    return Macro(node, bool(options.get("hygienic", True)), outer, {}, True, source)
+    hygienic = bool(options.get("hygienic", True))
+    if hygienic:
+        outer.settle()
+    return kind(node, hygienic, outer, {}, True, source)
 
 
 def apply_jit(target: Any, options: dict[str, Any], depth: int) -> Any:
@@ -129,6 +172,7 @@ _PYFUNC = Diagnostic(
     "unsupported", "`I.pyfunc` is not supported yet", notes=("it comes with the graph dialect",)
 )
 _PRIM_OPTIONS = ("private", "check_well_formed", "s_tir", "persistent", "name")
+_GRAPH_OPTIONS = ("pure", "private", "check_well_formed", "name")
 
 TIRX: dict[str, Decorator] = {
     "prim_func": Decorator("T.prim_func", "prim_func", _PRIM_OPTIONS, apply_prim_func),
@@ -140,9 +184,14 @@ TIRX: dict[str, Decorator] = {
         "T.inline", "inline", ("definition_depth", "defining_var_table", "hygienic"), apply_macro
     ),
 }
+RELAX: dict[str, Decorator] = {
+    "function": Decorator("R.function", "function", _GRAPH_OPTIONS, apply_function),
+    "macro": Decorator("R.macro", "graph_macro", ("hygienic",), apply_graph_macro),
+    "rewriter": Decorator("R.rewriter", "rewriter", ("check_well_formed",), apply_rewriter),
+}
 IR: dict[str, Decorator] = {
     "ir_module": Decorator("I.ir_module", "ir_module", ("check_well_formed", "s_tir"), apply_ir_module),
     "pyfunc": Decorator("I.pyfunc", "pyfunc", (), apply_pyfunc, unsupported=_PYFUNC),
 }
 
-__all__ = ["IR", "TIRX", "S"]
+__all__ = ["IR", "RELAX", "TIRX", "S"]

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import Diagnostic, InternalError, ScriptError, Span
 from ..grammar import read
 from ..grammar import tree as S
-from ..ir import Expr, IRModule, PrimFunc, Stmt
+from ..ir import BaseFunc, Expr, IRModule, PrimFunc, Stmt
 from ..node import runs_deep
 from .builder import Builder, finish
 from .decorator import Decorator
@@ -19,7 +19,7 @@ from .faults import Poisoned, fault
 from .function import FunctionJob
 from .jit import JitFunction
 from .macros import define_macro
-from .module import ModuleJob, function_decorator, unsupported_decorator
+from .module import MACROS, ModuleJob, function_decorator, job_class, unsupported_decorator
 from .names import Outer, TextNames, language_table
 from .stmt import build_body
 from .values import set_active_builder
@@ -89,7 +89,7 @@ def _with_source(found: Diagnostic, source: str) -> Diagnostic:
 
 
 def _together(results: list[Any], filename: str) -> Any:
-    if all(isinstance(r, PrimFunc) for r in results):
+    if all(isinstance(r, BaseFunc) for r in results):
         names = [str(r.attrs.get("global_symbol", f"main_{i}")) for i, r in enumerate(results)]
         return IRModule(dict(zip(names, results)))
     whole = Span(filename, 1, 1, 1, 1)
@@ -136,33 +136,37 @@ class TextJob:
             decorator = function_decorator(b, node)
         finally:
             set_active_builder(before)
-        if decorator.kind in ("macro", "inline"):
+        if decorator.kind in MACROS:
             self.names.defined[node.name] = define_macro(b, node, decorator)
             return None
         if decorator.kind == "jit":
             return finish_jit(node, self.names, self.source, decorator.options, live=False)
-        if decorator.kind != "prim_func":
-            raise unsupported_decorator(decorator, node)
-        job = FunctionJob(
-            node, self.names, self.diagnostics, live=False, options=decorator.options, source=self.source
-        )
+        kind, options = job_class(decorator, node), self._options(decorator)
+        job = kind(node, self.names, self.diagnostics, live=False, options=options, source=self.source)
         made = job.complete()
-        if made is not None and self.readable:
-            self._verify(made, decorator.options)
+        if made is not None:
+            self._verify(made, options)
         return made
 
     def _class(self, b: Builder, node: S.ClassDef) -> Any:
         decorator = class_decorator(b, node)
-        job = ModuleJob(
-            node, self.names, self.diagnostics, live=False, options=decorator.options, source=self.source
-        )
+        options = self._options(decorator)
+        job = ModuleJob(node, self.names, self.diagnostics, live=False, options=options, source=self.source)
         made = job.build()
-        if made is not None and self.readable:
-            self._verify(made, decorator.options)
+        if made is not None:
+            self._verify(made, options)
+        if made is not None and decorator.kind == "rewriter":
+            from ..ir.relax.dpl import PatternMatchingRewriter
+
+            return PatternMatchingRewriter.from_module(made)
         return made
 
+    def _options(self, decorator: Decorator) -> dict[str, Any]:
+        """The options of a decorator; what is not checked for the whole text is not checked here."""
+        return decorator.options if self.check else {**decorator.options, "check_well_formed": False}
+
     def _verify(self, made: Any, options: Mapping[str, Any]) -> None:
-        if self.check and options.get("check_well_formed", True):
+        if self.readable and options.get("check_well_formed", True):
             self.diagnostics += well_formed_faults(made)
 
     def _statement(self, b: Builder, stmt: S.SStmt) -> None:
@@ -261,9 +265,10 @@ def imported_names(text: str) -> dict[str, Any]:
 
 
 def class_decorator(b: Builder, node: S.ClassDef) -> Decorator:
-    """The decorator of a class. Raises a Fault when it is not `@I.ir_module`."""
+    """The decorator of a class. Raises a Fault when it is neither `@I.ir_module` nor `@R.rewriter`."""
     found = [evaluate(b, d) for d in node.decorators]
-    if len(found) != 1 or not isinstance(found[0], Decorator) or found[0].kind != "ir_module":
+    kinds = ("ir_module", "rewriter")
+    if len(found) != 1 or not isinstance(found[0], Decorator) or found[0].kind not in kinds:
         if len(found) == 1 and isinstance(found[0], Decorator) and found[0].unsupported is not None:
             raise unsupported_decorator(found[0], node)
         raise fault(
@@ -276,7 +281,7 @@ def class_decorator(b: Builder, node: S.ClassDef) -> Decorator:
     return decorator
 
 
-def well_formed_faults(made: IRModule | PrimFunc) -> list[Diagnostic]:
+def well_formed_faults(made: IRModule | BaseFunc) -> list[Diagnostic]:
     """The errors that the check of well-formedness finds."""
     from ..ir.analysis import check_well_formed
 
@@ -290,11 +295,17 @@ def _raise(diagnostics: list[Diagnostic], source: str) -> None:
 
 
 def finish_function(
-    node: S.FunctionDef, outer: Outer, source: str, options: dict[str, Any], *, live: bool
-) -> PrimFunc:
+    node: S.FunctionDef,
+    outer: Outer,
+    source: str,
+    options: dict[str, Any],
+    *,
+    live: bool,
+    kind: type[FunctionJob] = FunctionJob,
+) -> Any:
     """The function of a decorated definition. Raises ScriptError with every fault."""
     diagnostics: list[Diagnostic] = []
-    job = FunctionJob(node, outer, diagnostics, live=live, options=options, source=source)
+    job = kind(node, outer, diagnostics, live=live, options=options, source=source)
     made = job.complete()
     _raise(diagnostics, source)
     if made is None:

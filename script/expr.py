@@ -399,18 +399,17 @@ def _subscript_other(b: Builder, value: Any, index: Any) -> Any:
     if isinstance(value, Expr):
         if isinstance(value.ty, TupleType) and isinstance(index, int | IntImm):
             return TupleGetItem(value, int(index))
-        what = f"`{value.name}`, {describe(value)}," if isinstance(value, Var) else describe(value)
+        what = describe(value)
+        if isinstance(value, Var) and not what.startswith("`"):
+            what = f"`{value.name}`, {what},"
         raise fault("not-a-buffer", f"{what} cannot be indexed", None)
     if isinstance(index, IntImm):
         index = int(index)
     if isinstance(value, Form):
         return value[index]
-    if (
-        isinstance(value, tuple | list | dict | str | range | Attrs)
-        or hasattr(value, "script_name")
-        or b.live
-    ):
-        if isinstance(index, Expr):
+    sequence = isinstance(value, tuple | list | dict | str | range | Attrs)
+    if sequence or hasattr(value, "script_name") or b.live:
+        if sequence and isinstance(index, Expr):
             raise fault("not-constant", "a Python sequence needs a constant index", None)
         return value[index]
     raise fault("not-a-buffer", f"{describe(value)} cannot be indexed", None)

@@ -66,14 +66,19 @@ def located(err: BaseException, span: Span | None, what: str = "") -> Exception:
 
 def describe(value: Any) -> str:
     """What a value is, in a few words for messages."""
-    from ..ir import BufferType, Expr, PrimType, Var
+    from ..ir import AnyType, BufferType, Expr, FuncType, PrimType, TupleType, Var
+    from ..ir.relax import ShapeType, TensorType
+    from ..ir.text import text
 
     if isinstance(value, Var) and isinstance(value.ty, BufferType):
         return f"the buffer `{value.name}`"
     if isinstance(value, Expr):
         if isinstance(value.ty, PrimType):
             return f"an expression of dtype `{value.ty.dtype}`"
-        return f"a {type(value).__name__} of type {type(value.ty).__name__}"
+        if not isinstance(value.ty, TensorType | ShapeType | TupleType | FuncType | AnyType):
+            return f"a {type(value).__name__} of type {type(value.ty).__name__}"
+        what = f"`{value.name}`" if isinstance(value, Var) else "a value"
+        return f"{what} of type `{text(value.ty)}`"
     name = getattr(value, "script_name", None)
     if isinstance(name, str):
         return f"`{name}`"

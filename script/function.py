@@ -78,8 +78,21 @@ class FunctionJob:
         self.options = options
         self.constants = constants
         self.faults_before = len(diagnostics)
-        self.builder = Builder(outer, diagnostics, live=live, old=is_old(node, source))
+        self.builder = self._builder(outer, diagnostics, live, source)
         self.declared = False
+
+    def _builder(self, outer: Outer, diagnostics: list[Diagnostic], live: bool, source: str) -> Builder:
+        made = Builder(outer, diagnostics, live=live, old=is_old(self.node, source))
+        made.kernel = True
+        return made
+
+    @property
+    def open_result(self) -> bool:
+        """Whether only the body says what the type of the result is."""
+        return False
+
+    def join(self, module: Any) -> None:
+        """Be a function of the module that this job builds."""
 
     def declare(self) -> FuncType | None:
         """Build the signature; gives the function's type, None when it has faults, which are collected."""
@@ -93,7 +106,10 @@ class FunctionJob:
         self.declared = True
         if any(d.severity == "error" for d in b.diagnostics[self.faults_before :]):
             return None
-        return FuncType([p.ty for p in b.params], b.ret_type or VOID)
+        return self._type()
+
+    def _type(self) -> FuncType:
+        return FuncType([p.ty for p in self.builder.params], self.builder.ret_type or VOID)
 
     def _signature(self, b: Builder, node: S.FunctionDef) -> None:
         b.span = node.span
@@ -350,7 +366,7 @@ def is_old(node: S.FunctionDef, source: str) -> bool:
     """
     if source and not _OLD.search(source) and "tir." not in source:
         return False
-    parts = list(_surface_nodes([*node.body, *node.decorators, *node.params]))
+    parts = list(surface_nodes([*node.body, *node.decorators, *node.params]))
     own_tir = any(_binds_tir(one) for one in parts)
     for one in parts:
         if not isinstance(one, S.Attribute):
@@ -366,7 +382,8 @@ def is_old(node: S.FunctionDef, source: str) -> bool:
     return False
 
 
-def _surface_nodes(roots: list[Any]) -> Iterator[S.Surface]:
+def surface_nodes(roots: list[Any]) -> Iterator[S.Surface]:
+    """The nodes of surface trees, in no particular order."""
     pending = roots
     while pending:
         one = pending.pop()

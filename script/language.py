@@ -5,41 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ir
-from ..errors import Diagnostic, UnsupportedError
-from . import decorators, loops, words_alloc, words_block, words_dtype, words_expr, words_ir, words_stmt
-from .decorator import Decorator
-from .static import TEXT_BUILTINS
-from .values import MISSING, ConstexprNote, Form, Namespace, OptionalNote, Symbol, WaitingForm
-
-GRAPH_DIALECT = Diagnostic(
-    "unsupported",
-    "the graph dialect `R` is not supported yet",
-    notes=("functions of the graph dialect come with their own issue",),
-    help=("write the function as a `@T.prim_func`",),
+from . import (
+    decorators,
+    loops,
+    relax_types,
+    relax_words,
+    words_alloc,
+    words_block,
+    words_dtype,
+    words_expr,
+    words_ir,
+    words_stmt,
 )
-
-
-def _waiting_relax(name: str) -> Any:
-    if name.startswith("__"):
-        return MISSING
-    found = Diagnostic("unsupported", f"`R.{name}` is not supported yet", notes=GRAPH_DIALECT.notes)
-    return WaitingForm(f"R.{name}", UnsupportedError(found))
+from .static import TEXT_BUILTINS
+from .values import MISSING, ConstexprNote, Form, Namespace, OptionalNote, Symbol
 
 
 def _relax_table() -> Namespace:
-    def refuse(target: Any, options: dict[str, Any], depth: int) -> Any:
-        raise UnsupportedError(GRAPH_DIALECT)
-
-    names = ("pure", "private", "check_well_formed", "hygienic")
-    table = {
-        word: Decorator(f"R.{word}", "function", names, refuse, unsupported=GRAPH_DIALECT)
-        for word in ("function", "macro", "rewriter")
-    }
-    return Namespace(
-        "R",
-        {**table, "ExternFunc": Form("R.ExternFunc", words_ir.extern_func), "Any": Form("R.Any", ir.AnyType)},
-        _waiting_relax,
-    )
+    table = {**relax_types.words(), **relax_words.words(), **decorators.RELAX}
+    return Namespace("R", table, relax_words.find_word(""), relax_words.known_words(""))
 
 
 def _tirx_table() -> Namespace:
@@ -54,6 +38,7 @@ def _tirx_table() -> Namespace:
     ):
         table.update(more)
     table.update(decorators.TIRX)
+    table["meta_var"] = IR.table["meta_var"]
     table["Range"] = Form("T.Range", words_ir.make_range)
     table["constexpr"] = ConstexprNote()
     table["Optional"] = Form("T.Optional", OptionalNote)
@@ -65,8 +50,8 @@ def _ir_table() -> Namespace:
     return Namespace("I", {**words_ir.words(), **decorators.IR})
 
 
-TIRX = _tirx_table()
 IR = _ir_table()
+TIRX = _tirx_table()
 RELAX = _relax_table()
 
 

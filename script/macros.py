@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Span
@@ -50,28 +52,38 @@ class Macro:
 
     def expand_in(self, b: Builder, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> None:
         """Build the body with the arguments bound; its statements join the statements at the call."""
-        b.macro_depth += 1
-        b.expansions += 1
-        if b.macro_depth > MAX_MACRO_DEPTH or b.expansions > MAX_EXPANSIONS:
-            b.macro_depth -= 1
-            raise fault("static-limit", f"the macro `{self.node.name}` expands without end", span)
         bound = bind_params(b, self.node.params, args, kwargs, span, self.node.name)
-        base = self.names if self.hygienic else b.names
-        saved = b.names, b.outer, b.live
-        scope = b.enter_macro({**base, **bound})
-        if self.hygienic:
-            b.outer, b.live = self.outer, self.live
-        known = len(b.diagnostics)
-        try:
+        with pasting(self, b, bound, span):
             build_body(b, self.node.body)
-        finally:
-            b.leave_macro(scope)
-            b.names, b.outer, b.live = saved
-            b.macro_depth -= 1
-            b.span = span
-        if span is not None and b.macro_depth == 0:
-            for i in range(known, len(b.diagnostics)):
-                b.diagnostics[i] = _with_call(b.diagnostics[i], span)
+
+
+@contextmanager
+def pasting(macro: Macro, b: Builder, bound: dict[str, Any], span: Span | None) -> Iterator[None]:
+    """What is built inside is the body of a macro: it sees its own names, and its faults name the call.
+
+    Raises a Fault for macros that call each other without end.
+    """
+    b.macro_depth += 1
+    b.expansions += 1
+    if b.macro_depth > MAX_MACRO_DEPTH or b.expansions > MAX_EXPANSIONS:
+        b.macro_depth -= 1
+        raise fault("static-limit", f"the macro `{macro.node.name}` expands without end", span)
+    base = macro.names if macro.hygienic else b.names
+    saved = b.names, b.outer, b.live
+    scope = b.enter_macro({**base, **bound})
+    if macro.hygienic:
+        b.outer, b.live = macro.outer, macro.live
+    known = len(b.diagnostics)
+    try:
+        yield
+    finally:
+        b.leave_macro(scope)
+        b.names, b.outer, b.live = saved
+        b.macro_depth -= 1
+        b.span = span
+    if span is not None and b.macro_depth == 0:
+        for i in range(known, len(b.diagnostics)):
+            b.diagnostics[i] = _with_call(b.diagnostics[i], span)
 
 
 def _with_call(found: Any, span: Span) -> Any:
@@ -82,7 +94,10 @@ def _with_call(found: Any, span: Span) -> Any:
 
 def define_macro(b: Builder, node: S.FunctionDef, decorator: Decorator) -> Macro:
     """The macro that a definition in a module's class or at the top of a text makes."""
-    return Macro(node, bool(decorator.options.get("hygienic", True)), b.outer, {}, b.live)
+    kind: type[Macro] = Macro
+    if decorator.kind == "graph_macro":
+        from .relax_macros import GraphMacro as kind
+    return kind(node, bool(decorator.options.get("hygienic", True)), b.outer, {}, b.live)
 
 
 def define_local_macro(b: Builder, node: S.FunctionDef) -> None:

@@ -23,6 +23,8 @@ from ..ir import (
     Type,
     Var,
 )
+from ..ir.relax import get_op
+from .arith import is_graph_value
 from .faults import Fault, describe, fault
 from .static import static_attribute
 from .values import (
@@ -68,6 +70,10 @@ def attribute(b: Builder, value: Any, name: str) -> Any:
         return _buffer_attribute(b, value, name)
     if isinstance(value, WaitingForm):
         raise value.error()
+    if is_graph_value(value) and name == "astype":
+        from .words_expr import plain
+
+        return BoundMethod("astype", value, lambda dtype: get_op("relax.astype")(value, plain(dtype)))
     if isinstance(value, Expr | IterVar | Range):
         if name in _EXPR and hasattr(value, name):
             return getattr(value, name)

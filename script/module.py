@@ -7,6 +7,7 @@ from typing import Any
 from ..errors import Diagnostic, suggest
 from ..grammar import tree as S
 from ..ir import BaseFunc, Expr, ExternFunc, FuncType, GlobalVar, IRModule
+from ..ir.relax.function_table import FunctionTable
 from ..node import Attrs
 from .builder import Builder, attr_value
 from .decorator import Decorator
@@ -14,7 +15,7 @@ from .expr import call_value, evaluate
 from .faults import Fault, Poisoned, describe, fault
 from .function import FunctionJob
 from .names import Outer
-from .stmt import target_names
+from .sequence import target_names
 from .values import ModuleRef, Symbol, set_active_builder
 from .words_ir import NamedExtern
 
@@ -62,7 +63,10 @@ class ModuleJob:
         self.global_vars: dict[str, GlobalVar] = {}
         self.attrs: dict[str, Any] = {}
         self.infos: dict[str, tuple[Any, ...]] = {}
-        self.jobs: list[tuple[str, FunctionJob]] = []
+        self.jobs: dict[str, FunctionJob] = {}
+        self.started: set[str] = set()
+        self.finished: set[str] = set()
+        self.kernels: FunctionTable | None = None
         self.builder = Builder(self.names, diagnostics, live=live)
         self.builder.module = self
 
@@ -78,19 +82,55 @@ class ModuleJob:
                     self._guard(self._statement, stmt)
             for one in definitions:
                 self._guard(self._declare, one)
-            for _, job in self.jobs:
+            for job in self.jobs.values():
                 self._declare_signature(job)
-            for name, job in self.jobs:
-                made = job.complete()
-                if made is not None:
-                    self.functions[name] = made
-                    _set_ty(self.global_vars[name], made.ty)
+            for name in self.jobs:
+                self.complete(name)
         finally:
             set_active_builder(before)
         if any(d.severity == "error" for d in self.diagnostics[faults:]):
             return None
         table: dict[GlobalVar, BaseFunc] = {self.global_vars[n]: f for n, f in self.functions.items()}
+        if self.kernels is not None:
+            table.update(self.kernels.functions)
         return IRModule(table, Attrs(self.attrs), Attrs(self.infos), self.node.span)
+
+    def complete(self, name: str) -> None:
+        """Build the body of a function, unless that was begun before."""
+        if name in self.started:
+            return
+        self.started.add(name)
+        made = self.jobs[name].complete()
+        self.finished.add(name)
+        if made is not None:
+            self.functions[name] = made
+            _set_ty(self.global_vars[name], made.ty)
+
+    def settle(self, name: str) -> None:
+        """Let the type of a function be known: build it first where its result has no annotation.
+
+        Raises a Fault for a function that calls itself and does not say what it gives.
+        """
+        job = self.jobs.get(name)
+        if job is None or not job.open_result:
+            return
+        if name in self.started and name not in self.finished:
+            if job.builder.ret_type is not None:
+                return
+            raise fault(
+                "annotation-required",
+                f"`{name}` calls itself, so its result needs an annotation",
+                self.builder.span,
+                help=(f"write `def {name}(...) -> R.Tensor(...):`",),
+            )
+        self.complete(name)
+
+    def kernel_table(self) -> FunctionTable:
+        """Where graph functions put the kernels that they make; names of the module's functions are taken."""
+        if self.kernels is None:
+            self.kernels = FunctionTable(IRModule({}))
+            self.kernels.names.taken.update(self.global_vars)
+        return self.kernels
 
     def _guard(self, run: Any, stmt: Any) -> None:
         self.builder.guard(lambda: run(stmt), stmt.span)
@@ -139,23 +179,23 @@ class ModuleJob:
 
     def _declare(self, node: S.FunctionDef) -> None:
         decorator = function_decorator(self.builder, node)
-        if decorator.kind in ("macro", "inline"):
+        if decorator.kind in MACROS:
             from .macros import define_macro
 
             self.names.own[node.name] = define_macro(self.builder, node, decorator)
             return
-        if decorator.kind != "prim_func":
-            raise unsupported_decorator(decorator, node)
+        kind = job_class(decorator, node)
         options = {**decorator.options}
+        if not self.options.get("check_well_formed", True):
+            options["check_well_formed"] = False
         name = str(options.get("name", node.name))
         self._new_global(name, None, node)
         self.names.own[node.name] = self.global_vars[name]
         if self.options.get("s_tir"):
             options.setdefault("s_tir", True)
-        job = FunctionJob(
-            node, self.names, self.diagnostics, live=self.live, options=options, source=self.source
-        )
-        self.jobs.append((name, job))
+        job = kind(node, self.names, self.diagnostics, live=self.live, options=options, source=self.source)
+        job.join(self)
+        self.jobs[name] = job
 
     def _declare_signature(self, job: FunctionJob) -> None:
         ty = job.declare()
@@ -187,6 +227,21 @@ class ModuleJob:
             self.infos[str(key)] = tuple(values) if isinstance(values, list | tuple) else (values,)
 
 
+MACROS = ("macro", "inline", "graph_macro")
+"""The kinds of decorators whose functions are pasted at the call."""
+
+
+def job_class(decorator: Decorator, node: Any) -> type[FunctionJob]:
+    """What builds the function below this decorator. Raises a Fault when it decorates something else."""
+    if decorator.kind == "function":
+        from .relax_function import GraphJob
+
+        return GraphJob
+    if decorator.kind != "prim_func":
+        raise unsupported_decorator(decorator, node)
+    return FunctionJob
+
+
 def function_decorator(b: Builder, node: S.FunctionDef) -> Decorator:
     """The decorator of a function definition. Raises a Fault when it has none of ours, or several."""
     if not node.decorators:
@@ -194,7 +249,7 @@ def function_decorator(b: Builder, node: S.FunctionDef) -> Decorator:
             "undecorated",
             f"the function `{node.name}` has no decorator",
             node.span,
-            help=("put `@T.prim_func` above it",),
+            help=("put `@T.prim_func` or `@R.function` above it",),
         )
     found: list[Decorator] = []
     for one in node.decorators:
@@ -206,7 +261,7 @@ def function_decorator(b: Builder, node: S.FunctionDef) -> Decorator:
                 "unknown-decorator",
                 f"{describe(value)} is no decorator of the language",
                 one.span,
-                help=("functions take `@T.prim_func`, `@T.macro`, `@T.inline` or `@T.jit`",),
+                help=("functions take `@T.prim_func`, `@R.function`, `@T.jit`, or are macros",),
             )
     if len(found) > 1:
         raise fault("unknown-decorator", f"`{node.name}` has several decorators", node.span)
@@ -222,7 +277,7 @@ def unsupported_decorator(decorator: Decorator, node: Any) -> Fault:
         "unknown-decorator",
         f"`{decorator.script_name}` does not decorate this",
         node.span,
-        help=suggest(decorator.script_name, ("T.prim_func", "I.ir_module")),
+        help=suggest(decorator.script_name, ("T.prim_func", "R.function", "I.ir_module")),
     )
 
 

@@ -90,6 +90,14 @@ class LiveNames(Outer):
         table = language_table()
         return table[name] if name in _OWN_BUILTINS and name in table else getattr(builtins, name, MISSING)
 
+    def settle(self) -> None:
+        """Let the names of enclosing functions mean from here on what they mean now."""
+        for name, cell in self.cells.items():
+            try:
+                self.defined.setdefault(name, own(cell.cell_contents))
+            except ValueError:  # the enclosing function has not assigned it yet
+                pass
+
     def known(self) -> Iterable[str]:
         """The names that the function's surroundings define."""
         local = [name for table in self.frames for name in table]

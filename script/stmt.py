@@ -43,7 +43,8 @@ from .arith import binary, compare
 from .calling import assign_names
 from .expr import ONE, access, as_sequence, call_value, check_indices, evaluate, indices_of
 from .extent import distance
-from .faults import Fault, Poisoned, describe, fault, located
+from .faults import Poisoned, describe, fault, located
+from .sequence import build_statements, target_names
 from .values import (
     MISSING,
     Cell,
@@ -67,47 +68,7 @@ if TYPE_CHECKING:
 
 def build_body(b: Builder, body: Sequence[S.SStmt]) -> None:
     """Build the statements one after another; each fault is collected and building goes on."""
-    for node in body:
-        b.span = node.span
-        try:
-            TABLE[type(node)](b, node)
-        except Poisoned:
-            _poison_targets(b, node)
-        except Fault as err:
-            b.diagnostics.append(err.diagnostic)
-            _poison_targets(b, node)
-        except Exception as err:
-            b.report(err, node.span)
-            _poison_targets(b, node)
-        if b.fresh:
-            b.fresh.clear()
-        if b.local_symbols:
-            b.local_symbols.clear()
-
-
-def _poison_targets(b: Builder, node: S.SStmt) -> None:
-    targets: tuple[S.SExpr, ...] = ()
-    if isinstance(node, S.Assign):
-        targets = node.targets
-    elif isinstance(node, S.AnnAssign):
-        targets = (node.target,)
-    elif isinstance(node, S.FunctionDef):
-        b.poison(node.name)
-    for name in target_names(targets):
-        b.poison(name)
-
-
-def target_names(targets: Sequence[S.SExpr]) -> list[str]:
-    """The plain names among targets."""
-    out: list[str] = []
-    for target in targets:
-        if isinstance(target, S.Name):
-            out.append(target.id)
-        elif isinstance(target, S.TupleExpr | S.ListExpr):
-            out += target_names(target.elts)
-        elif isinstance(target, S.Starred):
-            out += target_names((target.value,))
-    return out
+    build_statements(b, body, TABLE)
 
 
 def _nothing(b: Builder, node: S.SStmt) -> None:

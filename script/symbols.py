@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import Diagnostic, DTypeError
 from ..ir import INT32, INT64, Expr, IterVar, Var
 from .faults import Fault, describe
 from .values import MISSING, Symbol, active_builder
-
-if TYPE_CHECKING:
-    from .builder import Builder
 
 
 def dimensions(shape: Any) -> tuple[Any, ...]:
@@ -62,18 +59,8 @@ def symbol_expression(text: str) -> Any:
         outer = builder.outer.find(text) if found is MISSING else MISSING
         if isinstance(outer, Symbol):
             return builder.symbol(outer.name, INT64)
-        return _define(builder, text)
+        return builder.size_symbol(text)
     return _compound(text)
-
-
-def _define(builder: Builder, name: str) -> Var:
-    """A symbol of the signature; in the body, one of the current statement."""
-    if builder.in_signature or name in builder.symbols:
-        return builder.symbol(name)
-    found = builder.local_symbols.get(name)
-    if found is None:
-        found = builder.local_symbols[name] = Var(name, INT32, builder.span)
-    return found
 
 
 def _compound(text: str) -> Any:
@@ -95,7 +82,7 @@ def _compound(text: str) -> Any:
     for name in _names(node.value):
         known = builder.names.get(name, MISSING)
         if known is MISSING and name not in builder.symbols and builder.outer.find(name) is MISSING:
-            _define(builder, name)
+            builder.size_symbol(name)
     before = builder.names
     builder.names = {**builder.symbols, **builder.local_symbols, **before}
     try:

@@ -67,7 +67,8 @@ class Form:
                 return self.outside(*args, **kwargs)
             raise UnsupportedError(
                 Diagnostic(
-                    "outside-kernel", f"`{self.script_name}` is a statement of a kernel; nothing encloses it"
+                    "outside-kernel",
+                    f"`{self.script_name}` is a statement of a function; nothing encloses it",
                 )
             )
         return self.run(builder, *args, **kwargs)
@@ -118,6 +119,25 @@ class HandleForm(Form):
     def __init__(self, script_name: str, run: Callable[..., Any], ty: Type) -> None:
         super().__init__(script_name, run)
         self.type = ty
+
+
+class TypeForm(Form):
+    """A word for types that may stand alone: `R.Tensor` and `R.Tensor((n,), "float32")`."""
+
+    __slots__ = ("alone",)
+
+    def __init__(self, script_name: str, run: Callable[..., Any], alone: Callable[[], Type]) -> None:
+        super().__init__(script_name, run)
+        self.alone = alone
+
+    @property
+    def type(self) -> Type:
+        """The type that the bare word means."""
+        return self.alone()
+
+    def as_ty(self) -> Type:
+        """The type that the bare word means, by the peer's name."""
+        return self.alone()
 
 
 class VectorNote:
@@ -335,7 +355,7 @@ def type_of_note(note: Any) -> Type | None:
     """The type that an annotation or dtype argument means, or None when it means none."""
     if isinstance(note, Var):
         return note.ty
-    if isinstance(note, DTypeForm | HandleForm):
+    if isinstance(note, DTypeForm | HandleForm | TypeForm):
         return note.type
     if isinstance(note, Type):
         return note

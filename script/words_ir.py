@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Diagnostic, DTypeError, ScriptError
 from ..ir import (
     STRING,
+    AnyType,
     BufferRegionType,
     DummyGlobalInfo,
     ExternFunc,
@@ -100,13 +101,18 @@ def def_function(b: Builder, /, func_name: str, func: Any) -> None:
     module.functions[func_name] = func
 
 
-def extern_func(global_symbol: str, attrs: Any = None, name: str | None = None) -> Any:
-    """`R.ExternFunc("symbol")`: a function known by its symbol."""
+def extern_func(global_symbol: str, ty: Any = None, name: str | None = None, attrs: Any = None) -> Any:
+    """`R.ExternFunc("symbol")`: a function known by its symbol; its type may stand behind it."""
     from .builder import attr_value
 
     if not isinstance(global_symbol, str):
         raise DTypeError(Diagnostic("invalid-argument", f"a symbol is a text, not {describe(global_symbol)}"))
-    made = ExternFunc(attrs=attr_value(dict(attrs or {})), global_symbol=global_symbol)
+    if isinstance(ty, dict):
+        ty, attrs = None, ty
+    found = AnyType() if ty is None else type_of_note(ty)
+    if found is None:
+        raise DTypeError(Diagnostic("annotation", f"{describe(ty)} is no type of a function"))
+    made = ExternFunc(attrs=attr_value(dict(attrs or {})), global_symbol=global_symbol, ty=found)
     return made if name is None else NamedExtern(made, name)
 
 
@@ -198,13 +204,13 @@ class MetadataList:
 
 
 def constants(tables: Mapping[str, list[Any]]) -> Metadata:
-    """Metadata of our own form: arrays by kind, as expressions."""
+    """Metadata of our own form: arrays by kind, as tensor constants."""
     from ..dtype import DType
-    from ..ir import BufferType
+    from ..ir.relax import TensorType
 
     made = {}
     for key, arrays in tables.items():
-        made[key] = [GenericConst(BufferType(DType(a.dtype), a.shape), a) for a in arrays]
+        made[key] = [GenericConst(TensorType(a.shape, DType(a.dtype)), a) for a in arrays]
     return Metadata(made)
 
 

@@ -36,7 +36,7 @@ from .expr import check_indices
 from .faults import describe, fault
 from .stmt import Frame, WrapFrame, as_condition, let_value, slice_ramp
 from .symbols import dimensions
-from .values import Form, HandleForm, LetForm, Meta, SliceValue, is_buffer, type_of_note
+from .values import Form, HandleForm, LetForm, SliceValue, is_buffer, type_of_note
 
 
 def func_attr(b: Builder, /, attrs: Any) -> None:
@@ -393,11 +393,6 @@ def arg(b: Builder, /, name: str, obj: Any) -> Any:
     return obj
 
 
-def meta_var(value: Any) -> Meta:
-    """`T.meta_var(value)`: keep a Python value out of the IR when it is assigned."""
-    return Meta(value)
-
-
 def static_assert(condition: Any, message: str = "") -> None:
     """`T.static_assert(condition)`: a condition that must hold while the program is built."""
     from ..ir.promote import is_constant
@@ -454,7 +449,6 @@ def words() -> Mapping[str, Any]:
     out: dict[str, Any] = {name: Form(f"T.{name}", run, building=True) for name, run in building.items()}
     out |= {name: Form(f"T.{name}", run, building=True, old=True) for name, run in old.items()}
     out["let"] = LetForm(let_frame)
-    out["meta_var"] = Form("T.meta_var", meta_var)
     out["static_assert"] = Form("T.static_assert", static_assert)
     out["Then"] = Form("T.Then", _then)
     out["Else"] = Form("T.Else", _else)

@@ -170,7 +170,7 @@ class _IndexDType(Rewriter):
             then, other = self.visit(e.args[1]), self.visit(e.args[2])
             if isinstance(then.ty, PrimType):
                 then, other = match(then, other)
-            return Call(e.op, (self.visit(e.args[0]), then, other), then.ty, e.attrs, e.span)
+            return Call(e.op, (self.visit(e.args[0]), then, other), then.ty, e.attrs, e.ty_args, e.span)
         keep = self.visit if isinstance(e.op, Op) and e.op.name in _ANY_INTEGER else self.kept
         args = tuple([keep(a) for a in e.args])
         return e if all(a is b for a, b in zip(args, e.args)) else e.replace(args=args)

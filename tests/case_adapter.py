@@ -15,6 +15,7 @@ from loopwright import ir
 from loopwright.errors import InternalError, LoopwrightError
 from loopwright.ir.arith import Analyzer
 from loopwright.ir.arith.numeric import evaluate
+from loopwright.runtime.vm import VirtualMachine
 from loopwright.schedule import Schedule
 from loopwright.script import ir as I
 from loopwright.script import tirx as T
@@ -112,6 +113,22 @@ class Lib(base.Lib):
     def run(self, exe: Any, name: str, *args: Any) -> Any:
         return exe[name](*args)
 
+    def relax_build(
+        self,
+        mod: Any,
+        pipeline: str = "default",
+        params: Any = None,
+        exec_mode: str = "bytecode",
+        opt_level: int | None = None,
+    ) -> VirtualMachine:
+        # There are no levels of optimisation: every level means the same.
+        name = {"default": "default_build", "target": "default"}[pipeline]
+        lib = loopwright.build(mod, relax_pipeline=name, params=params, exec_mode=exec_mode)
+        return VirtualMachine(lib)
+
+    def relax_run(self, vm: VirtualMachine, name: str, *args: Any) -> Any:
+        return _plain(vm[name](*args))
+
     def error_text(self, exc: BaseException) -> str:
         return str(exc)
 
@@ -119,3 +136,10 @@ class Lib(base.Lib):
         if isinstance(exc, InternalError):
             return True
         return False if isinstance(exc, LoopwrightError) else super().is_internal(exc)
+
+
+def _plain(value: Any) -> Any:
+    """A result as numpy array, number or tuple of those."""
+    if isinstance(value, tuple):
+        return tuple([_plain(v) for v in value])
+    return value.numpy() if isinstance(value, loopwright.Tensor) else value

@@ -88,7 +88,7 @@ CONFIG: dict[str, Setting] = {
     "s_tir.lwp_max_depth": _number("the deepest loop that the profiler sees"),
     "s_tir.lwp_min_height": _number("the lowest loop that the profiler sees", 1),
     "s_tir.reset_start_id": _switch("the profiler counts from zero"),
-    "relax.FuseOps.max_depth": _number("the most operators in one fused function", 256, waiting=True),
+    "relax.FuseOps.max_depth": _number("the most operators in one fused function", 256),
     "relax.backend.use_cuda_graph": _switch("static regions are captured", waiting=True),
     "relax.fallback_device_type": _number("the device of what has none", 1, waiting=True),
     "relax.lift_transform_params.consume_params": _switch("parameters are given up", waiting=True),

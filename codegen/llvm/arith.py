@@ -154,8 +154,11 @@ def shift(m: Emitter, left: bool, dtype: DType, a: str, b: str, amount: int | No
     return code.op(f"select {flag} {inside}, {t} {shifted}, {t} {int_text(dtype, 0)}")
 
 
-def cast(m: Emitter, source: DType, target: DType, value: str) -> str:
-    """A value converted: integers wrap, floats round to nearest, float to integer saturates, NaN gives 0."""
+def cast(m: Emitter, source: DType, target: DType, value: str, bounded: bool = False) -> str:
+    """A value converted: integers wrap, floats round to nearest, float to integer saturates, NaN gives 0.
+
+    A float that is `bounded` is known to be within the integer type: it needs no care.
+    """
     if source is target:
         return value
     code = m.code
@@ -180,9 +183,33 @@ def cast(m: Emitter, source: DType, target: DType, value: str) -> str:
         kind = "fptosi" if target.is_int else "fptoui"
         if target.bits < 8:
             return _cast_float_to_narrow(m, source, target, kind, value)
-        name = m.unit.declare(f"llvm.{kind}.sat.{suffix(target)}.{suffix(source)}", f"{t} ({s})")
-        return code.op(f"call {t} {name}({s} {value})")
+        if bounded:
+            return code.op(f"{kind} {s} {value} to {t}")
+        return _cast_float_to_integer(m, source, target, kind, value)
     return _cast_float(m, source, target, value)
+
+
+def _cast_float_to_integer(m: Emitter, source: DType, target: DType, kind: str, value: str) -> str:
+    """Clamped, then converted: LLVM makes no vectors of its own saturating conversions."""
+    code = m.code
+    s, t, flag = value_type(source), value_type(target), vector("i1", source)
+    element = value_type(source.element)
+    places, digits = target.bits - (1 if target.is_int else 0), 53 if element == "double" else 24
+    top = 2.0**places - (1 if places <= digits else 2.0 ** (places - digits))
+
+    def number(x: float) -> str:
+        return splat(element, float_text(x, DType("float64" if element == "double" else "float32")), source)
+
+    known = code.op(f"fcmp ord {s} {value}, {value}")
+    kept = code.op(f"select {flag} {known}, {s} {value}, {s} {number(0.0)}")
+    for compare, bound in (("olt", float(target.min_value)), ("ogt", top)):
+        beyond = code.op(f"fcmp {compare} {s} {kept}, {number(bound)}")
+        kept = code.op(f"select {flag} {beyond}, {s} {number(bound)}, {s} {kept}")
+    found = code.op(f"{kind} {s} {kept} to {t}")
+    if places <= digits:
+        return found
+    above = code.op(f"fcmp ogt {s} {value}, {number(top)}")
+    return code.op(f"select {flag} {above}, {t} {int_text(target, int(target.max_value))}, {t} {found}")
 
 
 def _cast_float_to_narrow(m: Emitter, source: DType, target: DType, kind: str, value: str) -> str:

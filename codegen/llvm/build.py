@@ -23,7 +23,8 @@ class Compiled:
     """All functions of a module for this process; the variant for overlapping arguments is made on demand.
 
     `lower` gives the lowered module; it is asked only where the disk cache has no entry.  `threads`
-    bounds those of its parallel loops; 0: as many as the process uses.
+    bounds those of its parallel loops; 0: as many as the process uses.  The functions of `bare` code are
+    called through ctypes: they are for callers that know their addresses.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class Compiled:
         checked: bool,
         machine: Machine | None = None,
         threads: int = 0,
+        bare: bool = False,
     ) -> None:
         self._lower = lower
+        self._bare = bare
         self._digest = digest
         self._checked = checked
         self._threads = threads
@@ -45,7 +48,7 @@ class Compiled:
         self.machine = machine or jit.host()
         self.library = Library(*self._object(False), spans=self.spans, threads=threads)
         self.functions: dict[str, Callable[..., Any]] = {}
-        fast = layout.fast_calls_possible()
+        fast = layout.fast_calls_possible() and not bare
         for name, func in exported(mod).items():
             made = self._callable(name, func, fast)
             self.functions[str(func.attrs["global_symbol"])] = made
@@ -73,10 +76,7 @@ class Compiled:
     def _object(self, overlapping: bool) -> tuple[bytes, dict[str, Any]]:
         name = None
         if self._digest is not None:
-            m = self.machine
-            options = f"{self._checked} {overlapping} {m.half} {m.level}"
-            parts = (self._digest, m.triple, m.cpu, m.features, jit.versions(), options)
-            name = cache.key(*parts)
+            name = entry_name(self._digest, self.machine, self._checked, overlapping, self._bare)
             found = cache.load(name)
             if found is not None:
                 return found
@@ -109,7 +109,8 @@ class Compiled:
         from .emit import emit_module  # not loaded where the cache has the code
 
         lowered = self._lowered_in_order() if overlapping or in_order else self.lowered()
-        return emit_module(lowered, self.machine, checked=self._checked, overlapping=overlapping)
+        options = {"checked": self._checked, "overlapping": overlapping, "bare": self._bare}
+        return emit_module(lowered, self.machine, **options)
 
     def _lowered_in_order(self) -> IRModule:
         """The lowered module with vectorized loops run one iteration after another.
@@ -146,8 +147,14 @@ class Compiled:
         return jit.assembly(self.text(), self.machine)
 
 
+def entry_name(digest: str, machine: Machine, checked: bool, overlapping: bool, bare: bool) -> str:
+    """What the disk cache calls the code of a program."""
+    options = f"{checked} {overlapping} {machine.half} {machine.level} {bare}"
+    return cache.key(digest, machine.triple, machine.cpu, machine.features, jit.versions(), options)
+
+
 _KEPT = 256
-_compiled: OrderedDict[tuple[str, str, bool, int], Compiled] = OrderedDict()
+_compiled: OrderedDict[tuple[str, str, bool, int, bool], Compiled] = OrderedDict()
 _lock = threading.RLock()
 
 
@@ -159,18 +166,19 @@ def compile_module(
     checked: bool,
     machine: Machine | None = None,
     threads: int = 0,
+    bare: bool = False,
 ) -> Compiled:
     """The compiled module; the same one again for an equal digest and place. Several threads compile once.
 
     Without a digest it is made anew and not kept.
     """
     if digest is None:
-        return Compiled(mod, lower, None, checked, machine, threads)
-    key = (digest, place, checked, threads)
+        return Compiled(mod, lower, None, checked, machine, threads, bare)
+    key = (digest, place, checked, threads, bare)
     with _lock:
         found = _compiled.get(key)
         if found is None:
-            found = _compiled[key] = Compiled(mod, lower, digest, checked, machine, threads)
+            found = _compiled[key] = Compiled(mod, lower, digest, checked, machine, threads, bare)
             while len(_compiled) > _KEPT:
                 _compiled.popitem(last=False)
         else:

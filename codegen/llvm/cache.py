@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import mmap
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def sources_digest() -> str:
     """
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     files: list[tuple[str, bytes]] = []
-    for room in ("codegen", "transform", "ir", "schedule", "target"):
+    for room in ("codegen", "transform", "ir", "schedule", "target", "ops", "te"):
         _list_sources(os.path.join(root, room), files)
     path = os.path.join(root, "dtype.py")
     files.append((path, _state(path, functools.partial(os.stat, path))))
@@ -96,6 +97,21 @@ def _state(path: str, stat: Callable[[], os.stat_result]) -> bytes:
 
 def load(name: str) -> tuple[bytes, dict[str, Any]] | None:
     """The object code and data of an entry, or None where it is absent or damaged."""
+    found = _load(name, Path.read_bytes)
+    return None if found is None else (bytes(found[0]), found[1])
+
+
+def load_mapped(name: str) -> tuple[Any, dict[str, Any]] | None:
+    """The same with the code as a view of the file, for entries with large contents."""
+    return _load(name, _mapped)
+
+
+def _mapped(path: Path) -> Any:
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _load(name: str, read: Callable[[Path], Any]) -> tuple[Any, dict[str, Any]] | None:
     folder = directory()
     if folder is None:
         return None
@@ -103,10 +119,10 @@ def load(name: str) -> tuple[bytes, dict[str, Any]] | None:
     try:
         if not _ours(folder):
             return None
-        data = path.read_bytes()
-    except OSError:
+        data = read(path)
+    except (OSError, ValueError):  # nothing can be mapped of an empty file
         return None
-    found = _unpack(data)
+    found = _unpack(memoryview(data))
     if found is None:
         _remove(path)
         return None
@@ -125,31 +141,34 @@ def _ours(folder: Path) -> bool:
     return info.st_uid == os.getuid() and not info.st_mode & 0o022
 
 
-def _unpack(data: bytes) -> tuple[bytes, dict[str, Any]] | None:
+def _unpack(data: memoryview) -> tuple[memoryview, dict[str, Any]] | None:
     head = len(MAGIC) + 32 + 8
-    if len(data) < head or not data.startswith(MAGIC):
+    if len(data) < head or bytes(data[: len(MAGIC)]) != MAGIC:
         return None
-    checksum = data[len(MAGIC) : len(MAGIC) + 32]
+    checksum = bytes(data[len(MAGIC) : len(MAGIC) + 32])
     rest = data[len(MAGIC) + 32 :]
     if hashlib.blake2b(rest, digest_size=32).digest() != checksum:
         return None
     size = int.from_bytes(rest[:8], "little")
     try:
-        meta = json.loads(rest[8 : 8 + size])
+        meta = json.loads(bytes(rest[8 : 8 + size]))
     except ValueError:
         return None
     return (rest[8 + size :], meta) if isinstance(meta, dict) else None
 
 
-def store(name: str, image: bytes, meta: dict[str, Any]) -> None:
-    """Keep an entry; readers see all of it or nothing."""
+def store(name: str, image: bytes, meta: dict[str, Any], more: Sequence[Any] = ()) -> None:
+    """Keep an entry, whose code goes on with the buffers `more`; readers see all of it or nothing."""
     global _stores
     folder = directory()
     if folder is None:
         return
     text = json.dumps(meta).encode()
-    rest = len(text).to_bytes(8, "little") + text + image
-    data = MAGIC + hashlib.blake2b(rest, digest_size=32).digest() + rest
+    text += b" " * (-(len(MAGIC) + 40 + len(text)) % 64)  # the code begins at an aligned place
+    parts = [len(text).to_bytes(8, "little"), text, image, *more]
+    checksum = hashlib.blake2b(digest_size=32)
+    for part in parts:
+        checksum.update(part)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _ours(folder):
@@ -159,7 +178,7 @@ def store(name: str, image: bytes, meta: dict[str, Any]) -> None:
         handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                file.writelines([MAGIC, checksum.digest(), *parts])
             os.replace(temporary, place / name)
         except OSError:
             _remove(Path(temporary))

@@ -58,10 +58,12 @@ def emit_module(
     checked: bool = False,
     overlapping: bool = False,
     standalone: bool = False,
+    bare: bool = False,
 ) -> Emitted:
     """The assembly of a lowered module; `overlapping` makes the variant for overlapping arguments.
 
     `standalone` code is for other processes and languages: its entries are those of `export_entry.py`.
+    `bare` code has no entry for Python or other languages, only that with slots.
 
     Raises CodegenError naming the function and what it cannot express.
     """
@@ -97,17 +99,14 @@ def emit_module(
                 Statements(context, sig).emit_function(inner_name(name, False), func.body, False)
             )
         if name in public:
-            unit.functions += _entries(context, sig, compare, overlapping)
-            table[name] = {
-                "written": sorted(facts[name].written),
-                "conflicts": sorted(facts[name].written | facts[name].escaped) if compare else [],
-                "python": facts[name].runs_python,
-            }
-    if standalone:
+            unit.functions += _entries(context, sig, compare, overlapping, bare)
+            table[name] = _row(facts[name], compare)
+    if standalone and not bare:
         from .export_entry import add_failures
 
         add_failures(unit, overlapping)
     meta = {
+        "bare": bare,
         "functions": table,
         "sites": unit.sites,
         "slots": [list(s) for s in unit.slots],
@@ -117,15 +116,32 @@ def emit_module(
     return Emitted(unit.text(), meta, frozenset(unit.outside), unit.spans)
 
 
-def _entries(context: Context, sig: Signature, compare: bool, overlapping: bool) -> list[str]:
+def _row(facts: Facts, compare: bool) -> dict[str, Any]:
+    """What must be known to call a function."""
+    return {
+        "written": sorted(facts.written),
+        "conflicts": sorted(facts.written | facts.escaped) if compare else [],
+        "python": facts.runs_python,
+        "c": facts.runs_c,
+        "loops": facts.loops,
+    }
+
+
+def _entries(
+    context: Context, sig: Signature, compare: bool, overlapping: bool, bare: bool = False
+) -> list[str]:
     """What a function is called by from outside."""
     if overlapping:
         raw = [] if context.standalone else [_raw_entry(sig, False)]
         return [*raw, _plain_entry(sig)]
+    if context.standalone and bare:
+        return [_raw_entry(sig, True, quoted(exported_kernel(sig.name)))]
     if context.standalone:
         from .export_entry import emit_entry
 
         return [emit_entry(context, sig, compare)]
+    if bare:
+        return [_raw_entry(sig, True)]
     from .wrapper import emit_wrapper
 
     return [_raw_entry(sig, True), emit_wrapper(context, sig, compare)]
@@ -153,7 +169,13 @@ def _called_inside(facts: dict[str, Facts], public: dict[str, PrimFunc]) -> set[
     return seen
 
 
-def _raw_entry(sig: Signature, noalias: bool) -> str:
+def exported_kernel(name: str) -> str:
+    """The symbol of a kernel's entry in bare code for other processes."""
+    return f"__loopwright_kernel_{name}"
+
+
+def _raw_entry(sig: Signature, noalias: bool, symbol: str = "") -> str:
+    symbol = symbol or quoted("lw.raw." + sig.name)
     code = Code()
     args = ["ptr %err"]
     inputs = (*sig.params, *sig.symbols)
@@ -169,7 +191,7 @@ def _raw_entry(sig: Signature, noalias: bool) -> str:
         args.append(f"ptr {code.op(f'getelementptr i64, ptr %slots, i64 {len(inputs)}')}")
     status = code.op(f"call i32 {inner_name(sig.name, noalias)}({', '.join(args)})")
     code.ret(f"i32 {status}")
-    return f"define i32 {quoted('lw.raw.' + sig.name)}(ptr %slots, ptr %err) nounwind {{\n{code.body()}\n}}"
+    return f"define i32 {symbol}(ptr %slots, ptr %err) nounwind {{\n{code.body()}\n}}"
 
 
 def _plain_entry(sig: Signature) -> str:

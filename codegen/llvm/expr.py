@@ -19,6 +19,8 @@ from ...ir import (
     FloorMod,
     IntImm,
     Let,
+    Max,
+    Min,
     Mul,
     Not,
     Or,
@@ -256,7 +258,7 @@ class Expressions(Emitter):
 
     def visit_Cast(self, e: Cast) -> str:
         value = self.visit(e.value)
-        return arith.cast(self, e.value.dtype, e.dtype, value)
+        return arith.cast(self, e.value.dtype, e.dtype, value, bounded=is_clamped(e.value, e.dtype))
 
     # Vectors
 
@@ -472,6 +474,27 @@ def fold(node: type[BinaryOp], a: Expr, b: Expr) -> Expr:
         return node(a, b)
     value = x + y if node is Add else x - y if node is Sub else x * y
     return IntImm(a.dtype, a.dtype.wrap(value))
+
+
+def is_clamped(e: Expr, dtype: DType) -> bool:
+    """Whether `min` and `max` keep a float, and NaN, within the range of an integer type.
+
+    The outer one must have its constant behind: then it is what NaN becomes.
+    """
+    if not isinstance(e, Min | Max) or not e.dtype.is_float or dtype.is_bool or not dtype.is_integral:
+        return False
+    inner = e.a
+    if not isinstance(inner, Max if isinstance(e, Min) else Min):
+        return False
+    bounds = [v for v in map(float_constant, (e.b, inner.a, inner.b)) if v is not None]
+    return len(bounds) == 2 and dtype.min_value - 1 < min(bounds) and max(bounds) < dtype.max_value + 1
+
+
+def float_constant(e: Expr) -> float | None:
+    """The value of a float constant, of each lane where it is a vector; else None."""
+    if isinstance(e, Broadcast):
+        e = e.value
+    return e.value if isinstance(e, FloatImm) else None
 
 
 HARMLESS = frozenset(

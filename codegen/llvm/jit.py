@@ -156,6 +156,13 @@ def unknown_intrinsics(text: str, names: Collection[str]) -> list[str]:
         return [n for n in names if n in found and not next(iter(found[n].attributes), None)]
 
 
+def fork() -> int:
+    """Copy the process, as `os.fork` does, while no other thread is in LLVM."""
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # other threads do not matter to the copy
+        return os.fork()
+
+
 def survives(text: str, machine: Machine) -> bool:
     """Whether compiling this ends without ending the process; tried in a copy of it where possible.
 
@@ -164,9 +171,7 @@ def survives(text: str, machine: Machine) -> bool:
     with _lock:
         if not hasattr(os, "fork"):
             return True
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # other threads do not matter to the copy
-            child = os.fork()
+        child = fork()
         if child == 0:
             try:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -47,7 +47,7 @@ class Library:
         self._spans = spans
         self._variant = overlapping
         names = list(meta["functions"])
-        kinds = ("raw", "entry") if overlapping else ("raw", "py")
+        kinds = ("raw", "entry") if overlapping else ("raw",) if meta["bare"] else ("raw", "py")
         jit.load_libraries(meta["libraries"])
         self._check_symbols()
         symbols = ["lw.slots", *[f"lw.{kind}.{n}" for n in names for kind in kinds]]

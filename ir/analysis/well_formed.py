@@ -27,7 +27,7 @@ from ..expr import (
     Var,
     access_type,
 )
-from ..function import IRModule, PrimFunc
+from ..function import BaseFunc, ExternFunc, IRModule, PrimFunc
 from ..op import Op
 from ..stmt import (
     AllocBuffer,
@@ -51,7 +51,7 @@ from ..stmt import (
     While,
 )
 from ..types import VOID, BufferType, PointerType, PrimType, Type
-from ..visitor import Visitor, child_fields, children, definitions, type_vars
+from ..visitor import Visitor, brings_symbols, child_fields, children, definitions, type_vars
 
 CODES = (
     "argument-count",
@@ -74,31 +74,42 @@ CODES = (
     "unknown-function",
     "wrong-node",
 )
-"""The code of every finding of `check_well_formed`."""
+"""The code of every finding of `check_well_formed`; graphs have some more, see `relax_well_formed`."""
 
 
 @runs_deep
-def check_well_formed(program: IRModule | PrimFunc) -> list[Diagnostic]:
+def check_well_formed(program: IRModule | BaseFunc) -> list[Diagnostic]:
     """Everything that is wrong with a module or function; an empty list when it is well formed.
 
-    Functions of other dialects are passed over.  In a single function, calls to other functions of
-    its module are not checked.
+    In a single function, calls to other functions of its module are not checked.
     """
-    if not isinstance(program, IRModule | PrimFunc):
-        raise IRError(Diagnostic("not-a-program", f"a {type(program).__name__} is not a module or PrimFunc"))
-    checker = _Checker(program)
+    if not isinstance(program, IRModule | BaseFunc) or isinstance(program, ExternFunc):
+        raise IRError(Diagnostic("not-a-program", f"a {type(program).__name__} is not a module or function"))
+    checker = _checker(program)
     checker.visit(program)
     return checker.found
 
 
-def assert_well_formed(program: IRModule | PrimFunc) -> None:
+def _checker(program: IRModule | BaseFunc) -> Checker:
+    """A checker for the dialects in the program; that of graphs is loaded where there are some."""
+    funcs = program.functions.values() if isinstance(program, IRModule) else (program,)
+    if all(isinstance(f, PrimFunc | ExternFunc) for f in funcs):
+        return Checker(program)
+    from .relax_well_formed import GraphChecker
+
+    return GraphChecker(program)
+
+
+def assert_well_formed(program: IRModule | BaseFunc) -> None:
     """Raise IRError with every finding unless the module or function is well formed."""
     found = check_well_formed(program)
     if found:
         raise IRError(*found)
 
 
-class _Checker(Visitor):
+class Checker(Visitor):
+    """Visits a program and collects findings."""
+
     def __init__(self, program: Node) -> None:
         self.program = program
         self.found: list[Diagnostic] = []
@@ -595,7 +606,7 @@ def _inner_steps(outer: Node, inner: Node) -> list[str]:
 def _defined_by(node: Node) -> list[Any]:
     found: list[Any] = [*definitions(node)]
     for var in definitions(node):
-        if isinstance(node, PrimFunc | MatchBufferRegion) and var.ty.__class__ is not PrimType:
+        if var.ty.__class__ is not PrimType and brings_symbols(node):
             found += type_vars(var.ty)
     if isinstance(node, SBlock):
         found.append(node.ref)
@@ -646,4 +657,4 @@ def _passes(param: Type, arg: Type) -> bool:
     return _same(param, arg)
 
 
-__all__ = ["CODES", "assert_well_formed", "check_well_formed"]
+__all__ = ["CODES", "Checker", "assert_well_formed", "check_well_formed"]

@@ -20,6 +20,10 @@ TRIES = 200
 """How many facts a proof may try altogether."""
 
 
+SUMS = 500
+"""How many sums a proof may look at altogether: a product of sums has terms enough for millions."""
+
+
 class Limits(NamedTuple):
     """Sums that a variable does not go below and above."""
 
@@ -27,27 +31,29 @@ class Limits(NamedTuple):
     max: Linear
 
 
-def never_positive(ana: Analyzer, total: Linear, depth: int = DEPTH) -> bool:
-    """Whether the sum is provably at most 0."""
+def never_positive(ana: Analyzer, total: Linear, depth: int = DEPTH, left: list[int] | None = None) -> bool:
+    """Whether the sum is provably at most 0. `left` counts the sums that the proof may still look at."""
+    left = [SUMS] if left is None else left
+    left[0] -= 1
     if total.bound(ana).max <= 0:
         return True
     if total.is_const:
         return False
     if ana.inequalities and _by_facts(ana, total, CHAIN if ana.chained else 1, (), [TRIES]):
         return True
-    if depth == 0:
+    if depth == 0 or left[0] <= 0:
         return False
     # what depends on variables first: a variable replaced loses what ties it to such terms
     compound = [item for item in total.terms.items() if not isinstance(item[1][1], Var)]
     plain = [item for item in total.terms.items() if isinstance(item[1][1], Var)]
     for key, (coeff, term) in (*compound, *plain):
         for limit in _limits(ana, term, coeff):
-            if never_positive(ana, _with(total, key, limit), depth - 1):
+            if never_positive(ana, _with(total, key, limit), depth - 1, left):
                 return True
             if isinstance(term, Var):
                 return False  # the order in which variables are replaced does not matter: one try is enough
         either = _alternatives(ana, term, coeff)
-        if either and _both(ana, total, key, either, depth - 1):
+        if either and _both(ana, total, key, either, depth - 1, left):
             return True
     return False
 
@@ -59,9 +65,11 @@ def _with(total: Linear, key: int, limit: Linear) -> Linear:
     return other.add(limit)
 
 
-def _both(ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: int) -> bool:
+def _both(
+    ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: int, left: list[int]
+) -> bool:
     for limit in either:
-        if not never_positive(ana, _with(total, key, limit), depth):
+        if not never_positive(ana, _with(total, key, limit), depth, left):
             return False
     return True
 

@@ -6,6 +6,7 @@ calls are variables, constants, shapes, scalar expressions, and tuples of those.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from ...dtype import DType
@@ -34,6 +35,10 @@ class ShapeExpr(Expr):
     def _derive(self) -> Type:
         return ShapeType(self.values)
 
+    def __getitem__(self, axis: Any) -> Any:
+        """The size of this axis."""
+        return self.values[axis]
+
 
 class DataTypeImm(Expr):
     """A dtype as a value."""
@@ -50,16 +55,15 @@ class DataTypeImm(Expr):
 
 
 class Binding(Node):
-    """Base of what a block binds."""
+    """Base of what a block binds: a variable, visible in what follows, and the value that it stands for."""
 
+    var: Annotated[Var, Defines("rest")]
+    value: Expr
     span: Annotated[Span | None, IGNORED] = None
 
 
 class VarBinding(Binding):
-    """`var = value`: the variable is visible in what follows."""
-
-    var: Annotated[Var, Defines("rest")]
-    value: Expr
+    """`var = value`"""
 
 
 class MatchCast(Binding):
@@ -73,7 +77,7 @@ class MatchCast(Binding):
 class BindingBlock(Node):
     """Bindings in order."""
 
-    bindings: tuple[Binding, ...]
+    bindings: Annotated[tuple[Binding, ...], Defines("rest")]
     span: Annotated[Span | None, IGNORED] = None
 
     @staticmethod
@@ -86,18 +90,35 @@ class DataflowBlock(BindingBlock):
 
 
 class SeqExpr(Expr):
-    """Blocks of bindings, and the value of the whole."""
+    """Blocks of bindings, and the value of the whole.
 
-    blocks: tuple[BindingBlock, ...]
+    Empty blocks are left out, and plain blocks side by side are one block: they mean the same.
+    """
+
+    blocks: Annotated[tuple[BindingBlock, ...], Defines("body")]
     body: Expr
     ty: Annotated[Type, DERIVED]
 
     @staticmethod
     def _coerce(blocks: Any, body: Any) -> tuple[Any, Any]:
-        return tuple(blocks), body
+        return _joined(tuple(blocks)), body
 
     def _derive(self) -> Type:
         return self.body.ty
+
+
+def _joined(blocks: tuple[BindingBlock, ...]) -> tuple[BindingBlock, ...]:
+    """The blocks without empty ones and without plain ones side by side."""
+    plain = [type(block) is BindingBlock for block in blocks]
+    if all(block.bindings for block in blocks) and not any(a and b for a, b in zip(plain, plain[1:])):
+        return blocks
+    made: list[BindingBlock] = []
+    for block, is_plain in zip(blocks, plain):
+        if is_plain and made and type(made[-1]) is BindingBlock:
+            made[-1] = BindingBlock((*made[-1].bindings, *block.bindings), made[-1].span)
+        elif block.bindings:
+            made.append(block)
+    return tuple(made)
 
 
 class If(PrimExpr):
@@ -149,7 +170,22 @@ class Function(BaseFunc):
         return tuple(params), body, ret_ty, bool(is_pure), attrs
 
     def _derive(self) -> Type:
-        return FuncType([p.ty for p in self.params], self.ret_ty, self.is_pure)
+        from .relations import erase
+
+        ret_ty = erase(self.ret_ty, set(self.params).__contains__)
+        return FuncType([p.ty for p in self.params], ret_ty, self.is_pure)
+
+    def bind_params(self, params: Mapping[Any, Any]) -> Function:
+        """The function without these parameters, for which values stand; see `relax.bind`."""
+        from .bind import bind_params
+
+        return bind_params(self, params)
+
+    def bind_symbolic_vars(self, sizes: Mapping[Any, Any]) -> Function:
+        """The function with these sizes fixed; see `relax.bind`."""
+        from .bind import bind_symbolic_vars
+
+        return bind_symbolic_vars(self, sizes)
 
 
 def as_seq(value: Expr) -> SeqExpr:

@@ -11,12 +11,13 @@ An operator is written once, below `ops/`, as the function that is its type rule
 The parameters whose annotation is one of `Tensor`, `Tensors`, `Shape`, `Scalar`, `Scalars`, `Operand` (or one
 of them `| None`) are operands and become `Call.args`; the others are attributes and become `Call.attrs`.  An
 attribute's annotation says how it is converted: `int`, `float`, `str`, `bool`, `DType`, `Ints` (one integer
-or several, kept as a tuple), `Any` (kept as it is), each also `| None`.  Operators that call something have
-parameters of the kinds `Callee` (a function; a text is the symbol of an external one) and `Args` (the
-arguments as a tuple), and types that the caller states, which become `Call.ty_args`: `Types` (one or
-several), `OutType` (one; a list means a tuple of results).  The type rule gets converted values; it returns
-the type of the result, or raises through `ops.faults`.  `prepare` may fill in and normalise the
-attributes before (the padding of a convolution), so that equal calls are equal nodes.
+or several, kept as a tuple), `Format` (a text that scripts write as `R.str`), `Any` (kept as it is), each
+also `| None`. Operators that call something have parameters of the kinds `Callee` (a function; a text is
+the symbol of an external one) and `Args` (the arguments as a tuple), those of the machine `Text` and
+`DTypeValue` (a text, a dtype as operands), and types that the caller states, which become `Call.ty_args`:
+`Types` (one or several), `OutType` (one; a list means a tuple of results). The type rule gets converted
+values; it returns the type of the result, or raises through `ops.faults`. `prepare` may fill in and
+normalise the attributes before (the padding of a convolution), so that equal calls are equal nodes.
 
 The decorated name is the record; calling it builds the call: `softmax(x, axis=1)` is a `Call` with its type.
 Operands that are absent at the end of the list are left out; where one is absent before a present one, the
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,11 +36,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ...dtype import DType
 from ...errors import Diagnostic, DTypeError, IRError, LoopwrightError, noun, suggest
 from ...node import Attrs
-from ..expr import Call, Expr, Tuple, TupleGetItem, as_expr, const
+from ..expr import Call, Expr, GenericConst, StringImm, Tuple, TupleGetItem, as_expr, const
 from ..function import ExternFunc
 from ..op import Op
-from ..types import INT64, AnyType, PrimType, TupleType, Type
-from .expr import ShapeExpr
+from ..types import INT64, AnyType, PrimType, StringType, TupleType, Type
+from .expr import DataTypeImm, ShapeExpr
 from .types import ShapeType, TensorType
 
 if TYPE_CHECKING:
@@ -66,11 +68,25 @@ Scalars: TypeAlias = Expr
 Operand: TypeAlias = Expr
 Callee: TypeAlias = Expr
 Args: TypeAlias = Tuple
+Text: TypeAlias = Expr
+DTypeValue: TypeAlias = Expr
 Ints: TypeAlias = tuple[int, ...]
+Format: TypeAlias = str
 Types: TypeAlias = tuple[Type, ...]
 OutType: TypeAlias = Type
 
-OPERANDS = ("Tensor", "Tensors", "Shape", "Scalar", "Scalars", "Operand", "Callee", "Args")
+OPERANDS = (
+    "Tensor",
+    "Tensors",
+    "Shape",
+    "Scalar",
+    "Scalars",
+    "Operand",
+    "Callee",
+    "Args",
+    "Text",
+    "DTypeValue",
+)
 STATED_TYPES = ("Types", "OutType")
 
 
@@ -112,16 +128,24 @@ class RelaxOp:
     name      registry name, e.g. "relax.nn.conv2d"; script spells it "R.nn.conv2d"
     params    its parameters, operands first
     infer     the type rule: converted operands and attributes -> the type of the result
-    prepare   (bound values by name) -> None: fills in and normalises attributes in place
+    prepare   (bound values by name) -> None: fills in and normalises attributes in place; may give another
+              operator, of the same parameters, that the call is of
     pattern   how it may be fused
-    te        its meaning as tensor expressions: operands (te tensors, lists of them, scalars, shapes as
-              lists of expressions) and attributes by name -> a te tensor or several
+    te        its meaning as tensor expressions: operands in order (te tensors, lists of them, scalars,
+              shapes as lists of expressions, None where absent), attributes by name -> a te tensor or several
+    kernel    the name of the kernel that `te` makes, where it is not the last word of `name`
+    numbers   whether `te` takes constants of rank 0 as numbers, so that they stand in the kernel
     legalize  (BlockBuilder, Call) -> Expr, where `te` does not suffice: other operators, a script program
-    numpy     its meaning on numpy arrays, operands and attributes as for `te` -> an array or several
-    gradient  (orig_var, orig_call, output_grad, BlockBuilder) -> a list of gradients by operand
-    layout    the rule of layout conversion: see transform/relax/convert_layout.py
+    numpy     its meaning on numpy arrays, operands and attributes as for `te` (shapes are tuples of int) ->
+              an array or several
+    gradient  (orig_var, orig_call, output_grad, BlockBuilder) -> a list of gradients by operand, None where
+              an operand has none (shapes, indices, conditions)
+    layout    how it may be computed in other layouts: (values of the call by name, layouts of the operands,
+              desired layouts) -> (layouts that the operands must have, layouts of the results, new values of
+              attributes); see `ops/layout_rules.py`
     mixed     what mixed precision does with it: "always", "follow", "never"
     pure      whether evaluating has no effect
+    printed   the names of the attributes in the order that calls hold, where it is not that of `params`
     lacks     parts that it does not have, each with the reason
     doc       what it computes, one paragraph
     """
@@ -130,15 +154,18 @@ class RelaxOp:
     params: tuple[Param, ...]
     infer: Callable[..., Type]
     doc: str
-    prepare: Callable[[dict[str, Any]], None] | None = None
+    prepare: Callable[[dict[str, Any]], RelaxOp | None] | None = None
     pattern: OpPattern | None = None
     te: Callable[..., Any] | None = None
+    kernel: str = ""
+    numbers: bool = False
     legalize: Callable[[BlockBuilder, Call], Expr] | None = None
     numpy: Callable[..., Any] | None = None
     gradient: Callable[..., list[Expr]] | None = None
     layout: Callable[..., Any] | None = None
     mixed: str = "follow"
     pure: bool = True
+    printed: tuple[str, ...] = ()
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -167,7 +194,7 @@ class RelaxOp:
         """
         values = bind(self, args, kwargs)
         if self.prepare is not None:
-            self.prepare(values)
+            return (self.prepare(values) or self).make(values, span)
         return self.make(values, span)
 
     def make(self, values: dict[str, Any], span: Any = None) -> Call:
@@ -185,7 +212,8 @@ class RelaxOp:
         while operands and operands[-1] is None:
             operands.pop()
         filled = [null_value() if value is None else value for value in operands]
-        attrs = {p.name: values[p.name] for p in self.params if p.is_attr}
+        names = self.printed or [p.name for p in self.params if p.is_attr]
+        attrs = {name: values[name] for name in names}
         return Call(self.op, filled, self._type(values), Attrs(attrs), types, span)
 
     def _type(self, values: dict[str, Any]) -> Type:
@@ -214,6 +242,15 @@ class RelaxOp:
                 out[p.name] = None if is_null_value(value) else value
         return out
 
+    def split(self, call: Call) -> tuple[list[Any], dict[str, Any]]:
+        """Operands in order (None where absent) and attributes by name, as `te` and `numpy` take them."""
+        values = self.values(call)
+        operands: list[Any] = []
+        for p in self.params:
+            if p.is_operand:
+                operands += values[p.name] if p.variadic else [values[p.name]]
+        return operands, {p.name: values[p.name] for p in self.params if p.is_attr}
+
     def again(self, call: Call, args: Any) -> Call:
         """The same call with other operands, its type derived anew."""
         return self.make(self.values(call.replace(args=args)), call.span)
@@ -222,6 +259,15 @@ class RelaxOp:
 def null_value() -> Call:
     """What stands for an absent operand before a present one."""
     return Call(Op("relax.null_value"), (), AnyType())
+
+
+def as_number(value: Expr) -> Expr:
+    """A tensor constant of rank 0 as the number that it holds; any other expression itself."""
+    if type(value) is not GenericConst or getattr(value.ty, "ndim", None) != 0:
+        return value
+    dtype = value.ty.dtype  # type: ignore[attr-defined]
+    kind = float if dtype.is_float else bool if dtype.is_bool else int
+    return const(kind(value.value), dtype)
 
 
 def is_null_value(value: Any) -> bool:
@@ -321,6 +367,7 @@ def _scalars(value: Any) -> Expr:
 
 
 def as_callee(value: Any) -> Expr:
+    """What is called: a function, an external one by its symbol. Raises TypeError for other things."""
     if isinstance(value, str):
         return ExternFunc(value)
     if isinstance(value, Expr):
@@ -339,16 +386,36 @@ def _args(value: Any) -> Tuple:
 
 
 def as_argument(value: Any) -> Expr:
+    """A Python value as an argument: numbers as scalars (int64, float64), arrays as constants, tuples."""
     if isinstance(value, list | tuple):
         return Tuple([as_argument(v) for v in value])
     if isinstance(value, bool | int | float):
         return prim_value(value)
     if hasattr(value, "__array__") and not isinstance(value, Expr):
         return tensor_const(value)
+    if isinstance(value, DType):
+        return DataTypeImm(value)
     return as_expr(value)
 
 
+def _text_operand(value: Any) -> Expr:
+    if isinstance(value, str):
+        return StringImm(value)
+    if isinstance(value, Expr) and isinstance(value.ty, StringType | AnyType):
+        return value
+    raise TypeError
+
+
+def _dtype_operand(value: Any) -> Expr:
+    if isinstance(value, DataTypeImm) or (isinstance(value, Expr) and isinstance(value.ty, AnyType)):
+        return value
+    if isinstance(value, str | DType | PrimType):
+        return DataTypeImm(value.dtype if isinstance(value, PrimType) else value)
+    raise TypeError
+
+
 def as_types(value: Any) -> Types:
+    """The types given, one or several. Raises TypeError for other things."""
     types = (value,) if isinstance(value, Type) else tuple(value)
     if not all(isinstance(ty, Type) for ty in types):
         raise TypeError
@@ -368,16 +435,15 @@ def _integers(value: Any) -> tuple[int, ...]:
 def _integer(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
-    return int(value.__index__())
+    return operator.index(value)
 
 
-def _exactly(kind: type) -> Callable[[Any], Any]:
-    def convert(value: Any) -> Any:
-        if not isinstance(value, kind):
-            raise TypeError
-        return value
-
-    return convert
+def _string(value: Any) -> str:
+    if isinstance(value, StringImm):
+        return value.value
+    if not isinstance(value, str):
+        raise TypeError
+    return value
 
 
 def _flag(value: Any) -> bool:
@@ -401,14 +467,17 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "Operand": as_argument,
     "Callee": as_callee,
     "Args": _args,
+    "Text": _text_operand,
+    "DTypeValue": _dtype_operand,
     "Types": as_types,
     "OutType": _out_type,
     "int": _integer,
     "float": float,
-    "str": _exactly(str),
+    "str": _string,
     "bool": _flag,
     "DType": _dtype,
     "Ints": _integers,
+    "Format": _string,
     "Any": lambda value: value,
 }
 _MEANING = {
@@ -420,6 +489,8 @@ _MEANING = {
     "Operand": "an expression",
     "Callee": "a function or the symbol of an external one",
     "Args": "arguments",
+    "Text": "a text",
+    "DTypeValue": "a dtype",
     "Types": "types",
     "OutType": "a type, or a list of them",
     "int": "an integer",
@@ -428,6 +499,7 @@ _MEANING = {
     "bool": "a truth value",
     "DType": "a dtype",
     "Ints": "one or several integers",
+    "Format": "a text",
     "Any": "a value",
 }
 
@@ -495,6 +567,25 @@ def get_op(name: str) -> RelaxOp:
     return found
 
 
+_COMPOSED: dict[str, Callable[..., Expr]] = {}
+
+
+def composed(name: str) -> Callable[[Callable[..., Expr]], Callable[..., Expr]]:
+    """Make a function a word of `R` that stands for calls of operators, and is none itself."""
+
+    def register(function: Callable[..., Expr]) -> Callable[..., Expr]:
+        _COMPOSED[name] = function
+        return function
+
+    return register
+
+
+def find_composed(name: str) -> Callable[..., Expr] | None:
+    """The function that makes calls of operators for a word of `R`, or None."""
+    _load()
+    return _COMPOSED.get(name)
+
+
 def all_ops() -> tuple[RelaxOp, ...]:
     """Every registered graph operator, by name."""
     _load()
@@ -511,6 +602,8 @@ def op_of(call: Any) -> RelaxOp | None:
 __all__ = [
     "Args",
     "Callee",
+    "DTypeValue",
+    "Format",
     "Ints",
     "OpPattern",
     "Operand",
@@ -522,8 +615,12 @@ __all__ = [
     "Shape",
     "Tensor",
     "Tensors",
+    "Text",
     "Types",
     "all_ops",
+    "as_number",
+    "composed",
+    "find_composed",
     "find_op",
     "get_op",
     "is_null_value",

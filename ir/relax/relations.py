@@ -7,7 +7,7 @@ from typing import Any
 
 from ..arith import Analyzer
 from ..equal import structural_equal
-from ..expr import Expr, Var
+from ..expr import Expr, IntImm, Var
 from ..types import AnyType, FuncType, TupleType, Type
 from ..visitor import definitions, free_vars, symbol_vars
 from .expr import MatchCast, SeqExpr
@@ -15,7 +15,9 @@ from .types import ShapeType, TensorType
 
 
 def same_size(a: Expr, b: Expr, analyzer: Analyzer | None = None) -> bool:
-    """Whether two sizes are proven equal for all values of their symbols."""
+    """Whether two sizes are proven equal for all values of their symbols; constants of any integer type."""
+    if isinstance(a, IntImm) and isinstance(b, IntImm):
+        return a.value == b.value
     return a is b or structural_equal(a, b) or (analyzer or Analyzer()).can_prove_equal(a, b)
 
 
@@ -44,7 +46,10 @@ def type_lca(a: Type, b: Type) -> Type:
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields_) == len(b.fields_):
         return TupleType([type_lca(x, y) for x, y in zip(a.fields_, b.fields_)])
     if isinstance(a, FuncType) and isinstance(b, FuncType):
-        return FuncType(None, type_lca(a.ret_type, b.ret_type), a.purity and b.purity)
+        params = None
+        if a.arg_types is not None and b.arg_types is not None and len(a.arg_types) == len(b.arg_types):
+            params = [type_lca(x, y) for x, y in zip(a.arg_types, b.arg_types)]
+        return FuncType(params, type_lca(a.ret_type, b.ret_type), a.purity and b.purity)
     return AnyType()
 
 
@@ -60,6 +65,11 @@ def erase(ty: Type, gone: Callable[[Var], bool]) -> Type:
     if isinstance(ty, TupleType):
         fields = [erase(f, gone) for f in ty.fields_]
         return ty if all(x is y for x, y in zip(fields, ty.fields_)) else TupleType(fields)
+    if isinstance(ty, FuncType) and ty.arg_types is not None:
+        params = [erase(p, gone) for p in ty.arg_types]
+        result = erase(ty.ret_type, gone)
+        same = result is ty.ret_type and all(x is y for x, y in zip(params, ty.arg_types))
+        return ty if same else FuncType(params, result, ty.purity, ty.derive_func)
     if isinstance(ty, TensorType) and ty.shape is not None and any(gone(v) for v in free_vars(ty.shape)):
         return TensorType(None, ty.dtype, ty.vdevice, ty.ndim)
     if isinstance(ty, ShapeType) and ty.values is not None:

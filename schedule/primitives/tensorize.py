@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...ir import BufferRegion, PrimFunc, Range, SBlock, Var, renew_definitions
 from ...ir.operators import add
+from ...ir.promote import match
 from ...ir.stmt import MatchBufferRegion
 from ..handles import LoopRV, SBlockRV
 from ..match_desc import DescMatcher, flat_access_reason
@@ -96,6 +97,6 @@ def _moved(parts: Sequence[BufferRegion], by_buffer: Mapping[Var, BufferRegion])
         lead = len(whole.region) - len(part.region)
         dims = list(whole.region[:lead])
         for base, r in zip(whole.region[lead:], part.region):
-            dims.append(Range(add(base.min, r.min), r.extent))
+            dims.append(Range(*match(add(base.min, r.min), r.extent)))
         made.append(BufferRegion(whole.buffer, dims))
     return made

@@ -39,6 +39,7 @@ ROOMS = (
     "runtime",
     "schedule",
     "te",
+    "ops",
     "testing",
     "command",
 )

@@ -594,6 +594,24 @@ def test_deep_sums_take_linear_time():
     assert Analyzer().simplify(new) is new
 
 
+def test_a_proof_gives_up_in_time(monkeypatch):
+    """How many elements a window of 3 has in each of two dimensions with 2 of padding: many terms of `min`."""
+    from loopwright.ir.arith import prove
+
+    ana, looked = Analyzer(), []
+    bound = prove.Linear.bound
+    monkeypatch.setattr(prove.Linear, "bound", lambda self, ana: looked.append(1) or bound(self, ana))
+    parts = []
+    for name, size in (("y", 6), ("x", 5)):
+        v = Var(name, "int64")
+        ana.bind(v, Range(const(0, "int64"), const(size + 2, "int64")))
+        both = Add(Min(v, const(size - 1, "int64")), Min(v, const(2, "int64")))
+        parts.append(Add(both, Sub(const(1, "int64"), v)))
+    count = Max(Mul(*parts), const(1, "int64"))
+    assert structural_equal(ana.simplify(ana.simplify(count)), ana.simplify(count))
+    assert len(looked) < 20_000
+
+
 def test_an_expression_without_a_rule_is_itself():
     x, y = Var("x"), Var("y")
     for e in (Add(x, y), FloorDiv(x, y), LT(x, y), And(LT(x, y), LT(y, const(3, "int32")))):

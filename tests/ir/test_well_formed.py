@@ -279,7 +279,7 @@ def test_the_assertion_carries_every_finding():
 
 
 def test_only_programs_are_checked():
-    with pytest.raises(IRError, match="a IntImm is not a module or PrimFunc"):
+    with pytest.raises(IRError, match="a IntImm is not a module or function"):
         check_well_formed(IntImm("int32", 1))
 
 

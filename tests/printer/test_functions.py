@@ -194,7 +194,7 @@ def test_one_type_variable_serves_all_functions_of_a_module():
         IRModule({"f": one(), "g": one(Var("n", "int64"), Var("m", "int64")), "h": func((Var("n"),))})
     )
     head = text.split("\n\n")[1].split("\n")
-    assert head[:4] == ['m = TypeVar("m")', 'n = TypeVar("n")', 'n_1 = TypeVar("n_1")', "@I.ir_module"]
+    assert head[:4] == ['n = TypeVar("n")', 'm = TypeVar("m")', 'n_1 = TypeVar("n_1")', "@I.ir_module"]
     assert "def g(A: T.Buffer((n, n_1, m)" in text
     assert "def h(n: T.int32)" in text
 
@@ -254,12 +254,11 @@ def test_modules():
                 T.func_attr({"global_symbol": "renamed"})
                 T.evaluate(0)
 
+            ext = R.ExternFunc("sym")
             @T.prim_func
             def main():
                 Module.g(1)
                 T.Call(I.GlobalVar("g"), [1], ret_ty="int32")
-
-            ext = R.ExternFunc("sym")
     """)
     assert "class Hello:" in script(mod, name="Hello") and "Hello.g(1)" in script(mod, name="Hello")
     assert script(IRModule({})).endswith("@I.ir_module\nclass Module:\n    pass")

@@ -189,7 +189,7 @@ class _Views(Rewriter):
         source = self.views[view]
         if buffer_type(view).elem_offset is not None:
             # pointers to such a view are offset by its users
-            return Call(call.op, (source.buffer,), call.ty, call.attrs, call.span)
+            return Call(call.op, (source.buffer,), call.ty, call.attrs, call.ty_args, call.span)
         ty = buffer_type(source.buffer)
         pointer = PointerType(PrimType(ty.dtype), ty.storage_scope)
         first = BufferLoad(source.buffer, [r.min for r in source.region])

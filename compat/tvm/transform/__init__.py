@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ....errors import PassError
@@ -23,7 +23,7 @@ class PassContext(_PassContext):
         self,
         opt_level: int = 2,
         required_pass: Sequence[str] | None = None,
-        disabled_pass: Sequence[str] | None = None,
+        disabled_pass: Collection[str] | None = None,
         instruments: Sequence[Any] | None = None,
         config: Any = None,
         trace_stack: Any = None,
@@ -32,10 +32,24 @@ class PassContext(_PassContext):
         tuning_api_database: Any = None,
     ) -> None:
         try:
-            super().__init__(config, instruments or (), disabled_pass or ())
+            super().__init__(config, instruments or (), tuple(disabled_pass or ()))
         except PassError as err:
             raise SettingError(*err.diagnostics) from err
         self.opt_level = opt_level
+        self.required_pass = tuple(required_pass or ())
+
+    @property
+    def disabled_pass(self) -> tuple[str, ...]:
+        """Passes that do not run."""
+        return tuple(sorted(self.disabled))
+
+    @staticmethod
+    def current() -> Any:
+        """The innermost context, or one with defaults."""
+        found = _PassContext.current()
+        if isinstance(found, PassContext):
+            return found
+        return PassContext(instruments=found.instruments, config=found.config, disabled_pass=found.disabled)
 
 
 def Sequential(

@@ -41,9 +41,14 @@ def convolution(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
         found = facts(sch, block)
         product = window(found)
         assert product is not None
+    store = found.store
+    assert store is not None
+    at = list(store.indices).index(product.column[0])
     panels = panels_of(sch, found, product, tile)
     finish = finish_of(sch, found)
-    _channels_last(sch, found, product.column[0])
+    done: SBlockRV = sch.cache_write(block, 0, "local")
+    for rv in (done, block):
+        _channels_last(sch, rv, at)
     of = {n.loop_var: rv for n, rv in zip(found.loops, sch.get_loops(block))}
 
     def loop(axis: Var) -> LoopRV:
@@ -56,10 +61,11 @@ def convolution(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
     group, row = sch.split(loop(product.row[-1]), [None, tile.rows])
     column, lane = sch.split(loop(product.column[0]), [None, tile.columns])
     sch.reorder(column, *outer, group, *depth, row, lane)
+    sch.reverse_compute_at(done, group)
     sch.reverse_compute_at(finish, group)
     sch.unroll(row)
     sch.vectorize(lane)
-    write_tile(sch, found, finish, group, product.column[0])
+    write_tile(sch, found, done, group, product.column[0])
     if machine.cores > 1:
         sch.parallel(sch.fuse(column, *outer) if outer else column)
         sch.parallel(sch.get_loops(panels)[0])
@@ -68,13 +74,10 @@ def convolution(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
     return Taken((block, finish, panels), why)
 
 
-def _channels_last(sch: Schedule, found: Facts, channel: Var) -> None:
-    """Let the channels of the results so far lie side by side."""
-    store = found.store
-    assert store is not None
-    at = list(store.indices).index(channel)
-    if at + 1 < len(store.indices):
-        sch.transform_layout(found.rv, ("write", 0), lambda *i: [*i[:at], *i[at + 1 :], i[at]])
+def _channels_last(sch: Schedule, block: SBlockRV, at: int) -> None:
+    """Let the channels, at this place of the block's results, lie side by side."""
+    if at + 1 < len(facts(sch, block).block.writes[0].region):
+        sch.transform_layout(block, ("write", 0), lambda *i: [*i[:at], *i[at + 1 :], i[at]])
 
 
 def _choose(found: Facts, product: Contraction, machine: Machine) -> Tile | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ....ir import Var
+from ....ir import BlockRef, Expr, IntImm, Var, const
+from ....ir.arith import Analyzer
 from ...handles import LoopRV, SBlockRV
 from ...schedule import Schedule
 from ..machine import Machine
@@ -34,10 +35,13 @@ def stencil(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
     store = found.store
     if store is None or not found.is_reduction or not is_plain(sch, found) or not _is_window(found):
         return None
-    last, of = store.indices[-1], dict(zip([n.loop_var for n in found.loops], sch.get_loops(block)))
-    along = found.loop_of(last) if isinstance(last, Var) else None
-    if along is None or len(of) != len(found.block.iter_vars):
+    if not _has_plain_loops(found, store.indices[-1]):
         return None
+    _gather_steps(sch, found, store.indices[-1])  # type: ignore[arg-type]
+    found = facts(sch, block)
+    last, of = found.store.indices[-1], dict(zip([n.loop_var for n in found.loops], sch.get_loops(block)))  # type: ignore[union-attr]
+    along = found.loop_of(last)  # type: ignore[arg-type]
+    assert along is not None
     spatial = [n for n in found.loops if n is not along and found.axis_of(n.loop_var) not in _vars(found)]
     terms = [of[n.loop_var] for n in found.loops if found.axis_of(n.loop_var) in _vars(found)]
     outer, lane = [of[n.loop_var] for n in spatial], of[along.loop_var]
@@ -63,6 +67,50 @@ def stencil(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | None:
         sch.unroll(rv)
     sch.decompose_reduction(block, terms[0])
     return Taken(tuple(taken), "results of small windows, side by side in vectors")
+
+
+def _has_plain_loops(found: Facts, last: Expr) -> bool:
+    """Whether each axis has a loop of its own, that along the results too."""
+    if not isinstance(last, Var) or found.loop_of(last) is None:
+        return False
+    return len(found.loops) == len(found.block.iter_vars)
+
+
+def _gather_steps(sch: Schedule, found: Facts, last: Var) -> None:
+    """Where neighbouring results read elements some steps apart, lay these out side by side.
+
+    A dimension of n elements becomes two: for each place within a step all elements there.  An input of
+    the whole program is copied for it.
+    """
+    for buffer, step in _steps(found, last).items():
+        scope = root_scope(sch)
+        writers = [ref for ref in scope.producers(found.rv.target) if _writes(sch, ref, buffer)]
+        own = scope.allocates(buffer) and [scope.consumers(ref) for ref in writers] == [[found.rv.target]]
+        reads = [r.buffer for r in found.block.reads]
+        source = SBlockRV(writers[0]) if own else sch.cache_read(found.rv, reads.index(buffer), "global")
+        size = buffer.shape[-1].value  # type: ignore[attr-defined]
+        sch.transform_layout(
+            source,
+            ("write", 0),
+            lambda *i, step=step: (*i[:-1], i[-1] % step, i[-1] // step),
+            pad_value=const(0, buffer.ty.dtype) if size % step else None,  # type: ignore[attr-defined]
+        )
+
+
+def _writes(sch: Schedule, ref: BlockRef, buffer: Var) -> bool:
+    return any(w.buffer is buffer for w in facts(sch, SBlockRV(ref)).block.writes)
+
+
+def _steps(found: Facts, last: Var) -> dict[Var, int]:
+    """The arrays whose elements for neighbouring results are more than 1 apart, with how far."""
+    steps: dict[Var, set[int]] = {}
+    for load in found.loads():
+        if isinstance(load.buffer.shape[-1], IntImm) and any(uses(i, last) for i in load.indices):
+            form = Analyzer().linear(load.indices[-1])
+            known = [coeff for coeff, term in form.terms.values() if term is last]
+            inner = len(known) == 1 and not any(uses(i, last) for i in load.indices[:-1])
+            steps.setdefault(load.buffer, set()).add(known[0] if inner else 0)
+    return {b: one for b, found_ in steps.items() if len(found_) == 1 and (one := next(iter(found_))) > 1}
 
 
 def _vars(found: Facts) -> set[Var]:

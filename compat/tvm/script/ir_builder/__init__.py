@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ....adapters import lacking
-from . import base, ir, tirx
+from . import base, ir, relax, tirx
 from .base import IRBuilder
 
 __getattr__ = lacking("tvm.script.ir_builder")
 
-__all__ = ["IRBuilder", "base", "ir", "tirx"]
+__all__ = ["IRBuilder", "base", "ir", "relax", "tirx"]

@@ -1,44 +1,26 @@
-"""`tvm.script.parser.relax.entry`: the type words of the graph dialect, whose names are kept.
-
-Using one raises UnsupportedError; the graph dialect comes with its own issue.
-"""
+"""`tvm.script.parser.relax.entry`: what the words for types of the graph dialect are."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ......errors import UnsupportedError
-from ......script.language import GRAPH_DIALECT
+from ......script.language import RELAX
+from ......script.relax_builder import Casting as MatchCastPair
+from ......script.values import TypeForm as TypeProxy
 from .....adapters import lacking
 
+AnyProxy = RELAX.table["Any"]
+CallableProxy = RELAX.table["Callable"]
+ShapeProxy = RELAX.table["Shape"]
+TensorProxy = RELAX.table["Tensor"]
+TupleProxy = RELAX.table["Tuple"]
 
-class TypeProxy:
-    """A type word of the graph dialect. Raises UnsupportedError when it is used."""
+__getattr__ = lacking("tvm.script.parser.relax.entry")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        raise UnsupportedError(GRAPH_DIALECT)
-
-
-class AnyProxy(TypeProxy):
-    """`R.Any`"""
-
-
-class CallableProxy(TypeProxy):
-    """`R.Callable`"""
-
-
-class ShapeProxy(TypeProxy):
-    """`R.Shape`"""
-
-
-class TensorProxy(TypeProxy):
-    """`R.Tensor`"""
-
-
-class TupleProxy(TypeProxy):
-    """`R.Tuple`"""
-
-
-__getattr__ = lacking("tvm.script.parser.relax.entry", "the graph dialect comes with its own issue")
-
-__all__ = ["AnyProxy", "CallableProxy", "ShapeProxy", "TensorProxy", "TupleProxy", "TypeProxy"]
+__all__ = [
+    "AnyProxy",
+    "CallableProxy",
+    "MatchCastPair",
+    "ShapeProxy",
+    "TensorProxy",
+    "TupleProxy",
+    "TypeProxy",
+]
