@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import Diagnostic, Span
 from ..grammar import tree as S
 from ..ir import UNIT, AnyType, BaseFunc, Expr, FuncType, TupleType, Var
-from ..ir.relax import BaseCheckResult, Function, SeqExpr, VarBinding, erase, type_base_check
+from ..ir.relax import BaseCheckResult, Function, SeqExpr, VarBinding, erase, is_base_of, type_base_check
 from ..ir.text import text
 from ..node import Attrs
 from .builder import Builder
@@ -148,7 +148,7 @@ class GraphJob(FunctionJob):
                 f"`{self.node.name}` declares the result `{text(wanted)}`, and returns `{text(found)}`",
                 b.result_span or self.node.span,
             )
-        ret = found if wanted is None else wanted
+        ret = found if wanted is None or is_base_of(wanted, found) else wanted
         return Function(b.params, body, ret, self.pure, Attrs(b.attrs), self.node.span)
 
 

@@ -34,7 +34,9 @@ class Own:
         from loopwright.runtime import tensor
 
         func = loopwright.build(loopwright.parse(w.program))["main"]
-        arrays = [tensor(x).numpy() for x in (*inputs, np.zeros(w.shape, w.dtype))]  # aligned memory, as peers'
+        arrays = [
+            tensor(x).numpy() for x in (*inputs, np.zeros(w.shape, w.dtype))
+        ]  # aligned memory, as peers'
         return (lambda: func(*arrays)), lambda: arrays[-1]
 
 

@@ -216,7 +216,7 @@ done:
   ret i32 0
 }
 
-; Compare sizes with numbers (0) and slots (3), keep them (1), or do nothing (2).
+; Compare sizes with numbers (0) and slots (3), keep them (1; 5: in 32 bits), or do nothing (2).
 define internal i1 @match(ptr %dims, i64 %n, ptr %codes, ptr %slots) alwaysinline {
 entry:
   br label %loop
@@ -230,7 +230,11 @@ one:
   %code = call i64 @number(ptr %codes, i64 %at)
   %after = add i64 %at, 1
   %x = call i64 @number(ptr %codes, i64 %after)
-  switch i64 %code, label %same [ i64 0, label %number  i64 1, label %keep  i64 3, label %slot ]
+  switch i64 %code, label %same [ i64 0, label %number  i64 1, label %keep  i64 3, label %slot
+    i64 5, label %narrow ]
+narrow:
+  %fits = icmp slt i64 %d, 2147483648
+  br i1 %fits, label %keep, label %no
 number:
   %eq = icmp eq i64 %d, %x
   br i1 %eq, label %same, label %no

@@ -32,8 +32,7 @@ def write_module(path: Path, exe: Executable, kernels: Kernels, linker: str | No
         text = f"a module with graph functions cannot be exported as `{path.name}`"
         help = ("suffixes: `.so` (a shared library), `.o` (an object file)",)
         raise CodegenError(Diagnostic("unknown-format", text, help=help))
-    module = kernels.together()
-    emitted = emit_module(module, machine, checked=kernels.settings.checked, standalone=True, bare=True)
+    emitted = _emitted(kernels)
     check_compiles(emitted.text, emitted.outside, machine)
     parallel = f"@{LAUNCH} =" in emitted.text
     more = [machine_code.text(), *([pool.standalone(machine.triple)] if parallel else [])]
@@ -45,6 +44,14 @@ def write_module(path: Path, exe: Executable, kernels: Kernels, linker: str | No
             raise no_linker(machine, path)
         image = tool.link(image, emitted.meta["libraries"])
     return _save(path, image, exe, kernels, emitted, parallel)
+
+
+def _emitted(kernels: Kernels) -> Emitted:
+    """The code of all kernels, of which there may be none."""
+    module, settings = kernels.together(), kernels.settings
+    if not module.functions:
+        return Emitted("", {"functions": {}, "sites": [], "libraries": []}, frozenset(), [])
+    return emit_module(module, settings.machine, checked=settings.checked, standalone=True, bare=True)
 
 
 def _save(

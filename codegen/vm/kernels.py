@@ -28,7 +28,7 @@ from ...ir import (
     walk,
 )
 from ...runtime.vm.checks import EQUAL, SAME, SKIP, STORE
-from ...runtime.vm.kernel import NUMBER, OPERATORS, SCALARS, SLOT, TENSOR, NativeKernel
+from ...runtime.vm.kernel import NUMBER, OPERATORS, SCALARS, SLOT, STORE_NARROW, TENSOR, NativeKernel
 from ..llvm import cache
 from ..llvm.build import Compiled, entry_name
 from ..llvm.signature import Signature, dtype_of, signature
@@ -176,9 +176,9 @@ def describe(sig: Signature, row: Mapping[str, Any]) -> dict[str, Any] | None:
         for axis, size in enumerate(ty.shape):
             if isinstance(size, IntImm):
                 codes += [EQUAL, size.value]
-            elif isinstance(size, Var) and size.dtype.bits == 64 and size not in known:
+            elif isinstance(size, Var) and size.dtype.bits in (32, 64) and size not in known:
                 known.add(size)
-                codes += [STORE, slots[size]]
+                codes += [STORE if size.dtype.bits == 64 else STORE_NARROW, slots[size]]
             elif isinstance(size, Var) and size in slots and size in sig.symbols:
                 codes += [SAME, slots[size]]
             else:
@@ -208,8 +208,8 @@ def _program(e: Expr, slots: Mapping[Var, int]) -> list[int] | None:
     if isinstance(e, IntImm):
         return [NUMBER, e.value]
     if isinstance(e, Var):
-        wide = e.dtype.bits == 64
-        return [SLOT, slots[e]] if wide and e in slots else None
+        known = e.dtype.bits in (32, 64) and e in slots
+        return [SLOT, slots[e]] if known else None
     if isinstance(e, Cast):
         return _program(e.value, slots)
     sign = _SIGNS.get(type(e))  # type: ignore[arg-type]

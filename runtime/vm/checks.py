@@ -123,7 +123,10 @@ def match_prim_value(value: Any, heap: Any, code: int, number: int, context: str
 
 
 def match_size(size: int, heap: Any, code: int, number: int, context: str, k: int, place: str) -> None:
-    """Compare one size, or keep it."""
+    """Compare one size, or keep it. Raises ArgumentValueError for a code that says nothing."""
+    if code not in (EQUAL, STORE, SKIP, SAME):
+        text = f"{code} is no code for what to do with a size"
+        raise ArgumentValueError(Diagnostic("argument-value", text))
     if code == STORE:
         heap[number] = size
     elif code != SKIP:
@@ -137,12 +140,14 @@ def match_size(size: int, heap: Any, code: int, number: int, context: str, k: in
 
 def make_shape(heap: Any, ndim: int, *codes: int) -> tuple[int, ...]:
     """A shape of numbers and slots; `codes` holds a code and a number for each size."""
-    pairs = zip(codes[::2], codes[1::2])
-    return tuple([number if code == LITERAL else int(heap[number]) for code, number in pairs])
+    return tuple([make_prim_value(heap, code, x) for code, x in zip(codes[::2], codes[1::2])])
 
 
 def make_prim_value(heap: Any, code: int, number: int) -> int:
-    """A number, or that in a slot."""
+    """A number, or that in a slot. Raises ArgumentValueError for a code that says nothing."""
+    if code not in (LITERAL, LOAD):
+        text = f"{code} is no code for where a size comes from"
+        raise ArgumentValueError(Diagnostic("argument-value", text))
     return number if code == LITERAL else int(heap[number])
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TENSOR: Final = 0
 SCALARS: Final = {"int64": 1, "int32": 2, "float64": 3, "float32": 4, "bool": 5}
 """The kinds of scalar parameters that machine code converts."""
+STORE_NARROW: Final = 5
+"""As STORE, of a size that must fit into 32 bits."""
 NUMBER, SLOT = 0, 1
 OPERATORS: Final = {"+": 2, "-": 3, "*": 4, "//": 5, "%": 6, "min": 7, "max": 8}
 """Programs of sizes that are computed: pairs of a number here and an operand, the operators behind theirs."""
@@ -126,7 +128,10 @@ def _tensor(
     if written and not value.flags.writeable:
         raise ArgumentValueError(Diagnostic("argument-readonly", f"{what} is read-only, but is written to"))
     for axis, (size, code, x) in enumerate(zip(value.shape, codes[::2], codes[1::2])):
-        if code == STORE:
+        if code == STORE_NARROW and size >= 1 << 31:
+            text = f"{what} has shape[{axis}] {size}, outside the range of `int32`"
+            raise ArgumentValueError(Diagnostic("argument-shape", text))
+        if code in (STORE, STORE_NARROW):
             words[x] = size
         elif code in (EQUAL, SAME) and size != (x if code == EQUAL else words[x]):
             wanted = x if code == EQUAL else words[x]
@@ -167,4 +172,4 @@ _COMPUTE: Final[dict[int, Callable[[int, int], int]]] = {
 }
 
 
-__all__ = ["NUMBER", "OPERATORS", "SCALARS", "SLOT", "TENSOR", "NativeKernel", "evaluate"]
+__all__ = ["NUMBER", "OPERATORS", "SCALARS", "SLOT", "STORE_NARROW", "TENSOR", "NativeKernel", "evaluate"]

@@ -441,6 +441,9 @@ class Facts:
         if len(given) % 2 or len(given) > 2 * MOST_DIMS or any(a.kind != IMMEDIATE for a in given):
             return None
         codes = tuple([a.value for a in given])
+        known = {checks.LITERAL, *loads} | ({checks.SKIP} if checks.SAME in loads else set())
+        if not known.issuperset(codes[::2]):
+            return None
         wanted = [n for code, n in zip(codes[::2], codes[1::2]) if code in loads]
         register = heap.value if heap.kind == REGISTER and heap.value not in (VOID, VM) else None
         if wanted and (register is None or not 0 <= min(wanted) <= max(wanted) < self.slots(register, k)):

@@ -24,7 +24,6 @@ from ...ir.relax import (
     MatchCast,
     SeqExpr,
     TensorType,
-    VarBinding,
     op_of,
 )
 from ...ir.relax.block_builder import BlockBuilder
@@ -76,9 +75,9 @@ def gradient(
                     y_adjoint = R.broadcast_to(s_adjoint, R.shape([2]))
                     lv = R.cos(x)
                     x_adjoint = R.multiply(y_adjoint, lv)
-                    R.output(s, x_adjoint)
-                out = s, (x_adjoint,)
-                return out
+                    x_adjoint_out = x_adjoint
+                    R.output(s, x_adjoint_out)
+                return (s, (x_adjoint_out,))
 
             @R.function
             def main(x: R.Tensor((2,), "float32")) -> R.Tensor((), "float32"):
@@ -145,11 +144,10 @@ class _Differentiation:
             for binding in reversed(self.bindings):
                 self.through(binding)
             grads = [self.whole(self.adjoints.get(p), p.ty, p) for p in self.wanted]
-            outputs = [self.builder.emit_output(g, f"{p.name}_adjoint") for g, p in zip(grads, self.wanted)]
-        value = Tuple([result, Tuple(outputs)])
-        out = Var("out", value.ty)
-        self.builder.emit_normalized(VarBinding(out, value))
-        seq = SeqExpr(self.builder.end_scope(), out)
+            outputs = [
+                self.builder.emit_output(g, f"{p.name}_adjoint_out") for g, p in zip(grads, self.wanted)
+            ]
+        seq = SeqExpr(self.builder.end_scope(), Tuple([result, Tuple(outputs)]))
         ret = TupleType([self.func.ret_ty, TupleType([p.ty for p in self.wanted])])
         return Function(self.func.params, seq, ret, True, self.func.attrs)
 
@@ -259,13 +257,13 @@ class _Differentiation:
 
     def sum(self, a: Adjoint, b: Adjoint, of: Expr) -> Adjoint:
         """The sum of two gradients of one value."""
-        if a is None or b is None:
-            return b if a is None else a
+        if b is None:
+            return a
         if isinstance(of.ty, TupleType):
             count = len(of.ty.fields_)
             return [self.sum(_field(a, i), _field(b, i), TupleGetItem(of, i)) for i in range(count)]
         name = getattr(of, "name", "lv")
-        return self.builder.emit(R.add(a, b), f"{name}_adjoint")
+        return self.builder.emit(b if a is None else R.add(a, b), f"{name}_adjoint")
 
     def whole(self, adjoint: Adjoint, ty: Type, of: Expr) -> Expr:
         """A gradient as an expression, zeros where there is none."""

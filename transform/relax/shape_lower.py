@@ -134,7 +134,9 @@ class _Lower(GraphRewriter):
         """The check of the result, where its type is not the declared one anyway."""
         if is_base_of(func.ret_ty, func.body.ty):
             return
-        self.check(body, func.ret_ty, _Context(f"{name}: the result", func.ret_ty, self.contexts), False)
+        self.check(
+            body, func.ret_ty, _Context(f"{name}: the returned value", func.ret_ty, self.contexts), False
+        )
         self.match()
 
     # Checks

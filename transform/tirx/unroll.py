@@ -125,10 +125,11 @@ class _Unroll(Rewriter):
         if loop.kind is ForKind.UNROLLED and self.explicit:
             raise refuse(
                 "unroll-limit",
-                f"the loop `{loop.loop_var.name}` would be {count} copies of {size} nodes, more than {self.max_nodes}",
+                f"the loop `{loop.loop_var.name}` would be {count} copies of {size} nodes, "
+                f"more than {self.max_nodes}",
                 loop,
                 "split it and unroll the inner loop only",
-                "or raise the limit: `PassContext(config={\"tirx.UnrollLoop\": {\"max_nodes\": ...}})`",
+                'or raise the limit: `PassContext(config={"tirx.UnrollLoop": {"max_nodes": ...}})`',
             )
         return False
 

@@ -67,7 +67,7 @@ def _by_tiles(
     """
     store = found.store
     assert store is not None
-    side = machine.lanes(store.buffer.dtype.bits)  # type: ignore[attr-defined]
+    side = machine.lanes(store.buffer.dtype.bits)
     sizes = [extent(sch.get(rv).extent) for rv in (rows, along)]
     whole = all(n is not None and n % side == 0 for n in sizes)
     if side < 4 or not whole or not isinstance(store.value, BufferLoad) or not is_large_result(sch, found):

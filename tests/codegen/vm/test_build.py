@@ -397,6 +397,33 @@ class Module:
     assert (constant == w).all() and not constant.flags.writeable
 
 
+def test_a_module_without_kernels_has_a_file(tmp_path):
+    text = """
+@R.function
+def main(x: R.Tensor(("n", 2), "float32")) -> R.Shape(["n", 2]):
+    n = T.int64()
+    return R.shape([n, 2])
+"""
+    again = load_module(build(text).export(tmp_path / "model.o"))
+    assert again["main"](np.zeros((3, 2), "float32")) == (3, 2)
+
+
+def test_a_result_of_another_shape_than_declared_is_refused(twice):
+    vm = machine(
+        """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n", 2), "float32"):
+    n = T.int64()
+    y = R.call_packed("test.twice", x, ty_args=(R.Tensor(ndim=2, dtype="float32"),))
+    return y
+"""
+    )
+    assert vm["main"](np.zeros(3, "float32")).shape == (3, 2)
+    twice[0] = 5
+    with pytest.raises(ArgumentValueError, match=r"the returned value must have shape\[1\] 2, not 5"):
+        vm["main"](np.zeros(3, "float32"))
+
+
 def test_files_of_other_kinds_are_refused(tmp_path):
     lib = build(CHAIN)
     with pytest.raises(CodegenError, match="cannot be exported as `model.ll`"):

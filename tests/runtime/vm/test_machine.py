@@ -366,3 +366,16 @@ def test_a_module_without_graph_functions_is_refused():
         VirtualMachine(parse_bytecode("@main() registers 1:\n  ret %0"), "cuda")
     with pytest.raises(ArgumentValueError, match="memory_cfg"):
         VirtualMachine(parse_bytecode("@main() registers 1:\n  ret %0"), memory_cfg="other")
+
+
+@pytest.mark.parametrize("call", ["match_shape", "make_shape"])
+def test_codes_that_say_nothing_are_errors(machine, call):
+    ib = ExecBuilder()
+    with ib.function("main", 1):
+        ib.emit_call("vm.builtin.alloc_shape_heap", [ib.vm_state(), ib.imm(1)], ib.r(1))
+        codes = [ib.imm(1), ib.imm(5), ib.imm(9999)]
+        given = [ib.r(1), *codes] if call == "make_shape" else [ib.r(0), ib.r(1), *codes, ""]
+        ib.emit_call(f"vm.builtin.{call}", given, ib.r(2))
+        ib.emit_ret(ib.r(2))
+    with pytest.raises(ArgumentValueError, match="5 is no code"):
+        machine(ib.get())["main"](np.ones(3))
