@@ -7,7 +7,7 @@ from typing import Any
 from .. import ir
 from ..dtype import DType
 from ..errors import ArgumentTypeError, ArgumentValueError, LoopwrightError, Span
-from ..node import Node
+from ..node import Attrs, Node
 
 
 class OptionError(ArgumentValueError, RuntimeError):
@@ -82,8 +82,25 @@ def _set_state(self: Node, state: Any) -> None:
         raise TypeError(f"a {type(self).__name__} is immutable; `replace` gives a changed copy")
 
 
+def _set_fields(self: ir.IRModule, changed: ir.IRModule) -> None:
+    for field in type(self).fields:
+        object.__setattr__(self, field, getattr(changed, field))
+
+
 def _item(self: ir.IRModule, name: Any, func: Any) -> None:
-    raise TypeError("modules are immutable here; `mod.with_function(name, func)` gives the changed module")
+    """Let a name mean this function, in this module: the one node that the peer's programs change."""
+    _set_fields(self, self.with_function(name, func))
+
+
+def _infos(self: ir.IRModule, name: str, infos: Any) -> None:
+    _set_fields(self, self.replace(global_infos={**self.global_infos, name: tuple(infos)}))
+
+
+def _attribute(self: Attrs, name: str) -> Any:
+    """An attribute by its name. Raises AttributeError where there is none."""
+    if name.startswith("_") or name not in self:
+        raise AttributeError(f"there is no attribute {name!r}", name=name, obj=self)
+    return self[name]
 
 
 class FieldNames(tuple[str, ...]):
@@ -162,6 +179,11 @@ def give() -> None:
     _put(ir.SeqStmt, "__getitem__", _statements)
     _put(ir.SeqStmt, "__len__", lambda self: len(self.seq))
     _put(ir.IRModule, "__setitem__", _item)
+    _put(ir.IRModule, "update_func", _item)
+    _put(ir.IRModule, "update_global_info", _infos)
+    _put(ir.IRModule, "clone", lambda self: self.replace())
+    _put(Attrs, "__getattr__", _attribute)
+    _put(DType, "type_code", property(lambda self: self.code))
     _put(ir.IRModule, "_move", lambda self: self)
     _put(ir.PrimType, "__str__", lambda self: str(self.dtype))
     _put(type(ir.IRModule({}).functions), "__hash__", object.__hash__)

@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import te
 from ..dtype import DType
-from ..ir import TupleType, Type, const
+from ..ir import Call, Expr, Tuple, TupleType, Type, const
 from ..ir import operators as arith
 from ..ir.arith import Analyzer
-from ..ir.relax import OpPattern, TensorType, relax_op
+from ..ir.relax import OpPattern, TensorType, get_op, relax_op, tensor_constant
 from ..ir.relax.op import Ints, Tensor
 from . import terms
 from .faults import shape_fault, type_fault
@@ -459,9 +459,38 @@ def _batch_norm_numpy(
     return y, *[n.astype(moving_mean.dtype) for n in new]
 
 
+def _batch_norm_legalize(bb: Any, call: Call) -> Expr:
+    """A scale and a shift of each channel where the moving statistics are used, so that they fuse with what
+    the channels come from; a kernel in training, and for narrow floats, which it computes in wider ones.
+    """
+    given = batch_norm.values(call)
+    data, ty = given["data"], given["data"].ty
+    if given["training"] or ty.dtype.bits < 32:
+        return bb.call_kernel(call)
+    factor: Expr = get_op("relax.rsqrt")(
+        _binary("add", given["moving_var"], tensor_constant(given["epsilon"], ty.dtype))
+    )
+    if given["scale"]:
+        factor = _binary("multiply", factor, given["gamma"])
+    factor = bb.emit(factor)
+    shift: Expr = get_op("relax.negative")(_binary("multiply", given["moving_mean"], factor))
+    if given["center"]:
+        shift = _binary("add", given["beta"], shift)
+    behind = list(range(1, ty.ndim - given["axis"] % ty.ndim))
+    if behind:
+        factor, shift = (get_op("relax.expand_dims")(bb.emit(part), axis=behind) for part in (factor, shift))
+    out = _binary("add", _binary("multiply", data, factor), shift)
+    return Tuple([bb.emit(out), given["moving_mean"], given["moving_var"]])
+
+
+def _binary(name: str, a: Expr, b: Expr) -> Expr:
+    return get_op(f"relax.{name}")(a, b)
+
+
 @relax_op(
     "relax.nn.batch_norm",
     pattern=OpPattern.OUT_FUSIBLE,
+    legalize=_batch_norm_legalize,
     te=_batch_norm_te,
     numpy=_batch_norm_numpy,
     layout=along_axes("axis", results=3),

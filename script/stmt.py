@@ -710,9 +710,18 @@ def _class(b: Builder, node: S.ClassDef) -> None:
     raise fault("unsupported-syntax", f"the class `{node.name}` is not possible in a function", node.span)
 
 
+def _outer_names(b: Builder, node: S.Unsupported) -> None:
+    """`nonlocal a, b`: the names are from around, as all free names are; each must mean something there."""
+    for name in node.text.partition("#")[0].replace(",", " ").split()[1:]:
+        b.lookup(name, node.span)
+
+
 def _unsupported(b: Builder, node: S.Unsupported) -> None:
     if node.kind == "Error":
         raise Poisoned  # the reader reported it
+    if node.kind in ("Global", "Nonlocal"):
+        _outer_names(b, node)
+        return
     word = _WORDS.get(node.kind, node.kind)
     raise fault("unsupported-syntax", f"`{word}` is not part of the language", node.span)
 
@@ -722,9 +731,7 @@ _WORDS = {
     "AsyncFunctionDef": "async",
     "AsyncWith": "async",
     "Delete": "del",
-    "Global": "global",
     "Match": "match",
-    "Nonlocal": "nonlocal",
     "Raise": "raise",
     "Try": "try",
     "TryStar": "try",

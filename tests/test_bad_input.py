@@ -187,7 +187,7 @@ FAULTS = [
     Fault("float choice", "condition-type", "A[0, 0] = A[0, 1] if §A[0, 2] else 0.0\n", ("bool", "float32")),
     Fault("try", "unsupported-syntax", "§try:\n    A[0, 0] = 1.0\nfinally:\n    A[0, 1] = 1.0\n", ("try",)),
     Fault("del", "unsupported-syntax", "§del n\n", ("del",)),
-    Fault("global", "unsupported-syntax", "§global m\n", ("global",)),
+    Fault("global", "unsupported-syntax", "§global m\n", ("global",), text_only=True),
     Fault("import", "unsupported-syntax", "§import math\n", ("import",)),
     Fault("class in a function", "unsupported-syntax", "§class C:\n    pass\n", ("C",)),
     Fault("function in a function", "undecorated", "§def helper():\n    pass\n", ("`helper`",), ("T.macro",)),
@@ -290,17 +290,17 @@ FAULTS = [
         text_only=True,
     ),
     Fault(
-        "graph dialect",
-        "unsupported",
+        "graph function",
+        "annotation-required",
         """\
         @I.ir_module
         class Module:
             @R.function
-            §def main(x):
+            def main(§x):
                 return x
         """,
-        ("`R`",),
-        ("T.prim_func",),
+        ("`x`", "`main`"),
+        ("R.Tensor",),
         whole=True,
         text_only=True,
     ),
@@ -489,7 +489,7 @@ def test_ill_formed_programs_name_the_way_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["T.ptx.mma", "T.thread_id", "T.TileLayout", "Tx.copy", "T.tile.add", "R.add"]
+    "name", ["T.ptx.mma", "T.thread_id", "T.TileLayout", "Tx.copy", "T.tile.add", "R.dist"]
 )
 def test_waiting_names_are_named(name: str) -> None:
     with pytest.raises(ScriptError) as caught:

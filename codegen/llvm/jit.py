@@ -163,6 +163,16 @@ def fork() -> int:
         return os.fork()
 
 
+def _die_quietly() -> None:
+    """Whatever ends this process leaves no words and no picture of its memory."""
+    import faulthandler
+    import resource
+
+    faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def survives(text: str, machine: Machine) -> bool:
     """Whether compiling this ends without ending the process; tried in a copy of it where possible.
 
@@ -174,7 +184,7 @@ def survives(text: str, machine: Machine) -> bool:
         child = fork()
         if child == 0:
             try:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                _die_quietly()
                 compile_object(text, machine)
                 os._exit(0)
             finally:

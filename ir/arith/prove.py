@@ -65,9 +65,7 @@ def _with(total: Linear, key: int, limit: Linear) -> Linear:
     return other.add(limit)
 
 
-def _both(
-    ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: int, left: list[int]
-) -> bool:
+def _both(ana: Analyzer, total: Linear, key: int, either: list[Linear], depth: int, left: list[int]) -> bool:
     for limit in either:
         if not never_positive(ana, _with(total, key, limit), depth, left):
             return False

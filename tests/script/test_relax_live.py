@@ -168,6 +168,25 @@ def test_rewriters() -> None:
     assert calls == ["relax.multiply", "relax.exp"]
 
 
+def test_names_from_around_may_be_declared() -> None:
+    width = 3
+
+    @R.function
+    def main(x: R.Tensor((width,), "float32")):
+        nonlocal width
+        global SCALE
+        return R.multiply(x, R.const(SCALE, "float32"))
+
+    x = np.ones(3, "float32")
+    np.testing.assert_array_equal(evaluate(main, x), 2 * x)
+    with pytest.raises(ScriptError, match="absent"):
+
+        @R.function
+        def wrong(x: R.Tensor((3,), "float32")):
+            global absent
+            return x
+
+
 def test_faults_name_the_line() -> None:
     with pytest.raises(ScriptError) as caught:
 

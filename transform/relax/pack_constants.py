@@ -1,4 +1,4 @@
-"""Kernels that copy a constant into another layout each time they run: the copy is made once, when building."""
+"""Copies of constants to other layouts, which kernels make each time they run, are made when building."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def pack_constants(
         @I.ir_module
         class Module:
             @T.prim_func(private=True)
-            def scale(x: T.Buffer((3,), "float32"), w: T.Buffer((3,), "float32"), y: T.Buffer((3,), "float32")):
+            def scale(
+                x: T.Buffer((3,), "float32"), w: T.Buffer((3,), "float32"), y: T.Buffer((3,), "float32")
+            ):
                 T.func_attr({"tirx.is_scheduled": True})
                 v = T.sblock_alloc_buffer((3,))
                 for i in range(3):
@@ -67,7 +69,9 @@ def pack_constants(
         @I.ir_module
         class Module:
             @T.prim_func(private=True)
-            def scale(x: T.Buffer((3,), "float32"), w: T.Buffer((3,), "float32"), y: T.Buffer((3,), "float32")):
+            def scale(
+                x: T.Buffer((3,), "float32"), w: T.Buffer((3,), "float32"), y: T.Buffer((3,), "float32")
+            ):
                 T.func_attr({"tirx.is_scheduled": True})
                 v = T.sblock_alloc_buffer((3,))
                 for i in range(3):
@@ -189,7 +193,8 @@ def split_packing(func: PrimFunc, constants: Collection[int]) -> Packing | None:
         if len(readers) != 1:
             continue
         read, written = uses[readers[0]]
-        target = _packed(block, read, written, source, [w for i, (_, w) in enumerate(uses) if i != readers[0]])
+        others = [w for i, (_, w) in enumerate(uses) if i != readers[0]]
+        target = _packed(block, read, written, source, others)
         if target is None:
             continue
         packs.append(_function(func, (source, target), block, statements[readers[0]], ()))

@@ -42,7 +42,16 @@ DISPATCH: Final[tuple[str, ...]] = ("relax.DispatchSampling", "relax.DispatchSor
 DEFAULT_BUILD: Final[tuple[str, ...]] = (*DISPATCH, "relax.NameSizes", "relax.LegalizeOps", *LOWERING)
 """Lowering without fusion."""
 
-CPU: Final[tuple[str, ...]] = (*DISPATCH, "relax.NameSizes", *ZERO, "relax.PackConstants", *LOWERING)
+CPU: Final[tuple[str, ...]] = (
+    *DISPATCH,
+    "relax.NameSizes",
+    "relax.LegalizeOps",
+    "relax.CanonicalizeBindings",
+    "relax.DeadCodeElimination",
+    *ZERO[1:],
+    "relax.PackConstants",
+    *LOWERING,
+)
 """What `build` runs for the CPU: kernels that take constants get their schedules before the others."""
 
 PIPELINES: Final[dict[str, tuple[str, ...]]] = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...adapters import lacking
-from . import cblas
+from . import cblas, thrust, tvmjs
 
 __getattr__ = lacking("tvm.contrib")
 
-__all__ = ["cblas"]
+__all__ = ["cblas", "thrust", "tvmjs"]

@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....ir import BaseFunc, DummyGlobalInfo, IRModule, VDevice
+from ....ir import BaseFunc, DummyGlobalInfo, FuncType, GenericConst, IRModule, Type, VDevice
+from ....ir.relax import is_base_of
 from ....node import Attrs
+from ....runtime import Tensor, tensor
+from ....script.relax_function import GraphJob
 from ...adapters import lacking
 from ...methods import extend
-from . import analysis, block_builder, dpl, expr, global_info, ir, op, transform, type, utils
+from . import (
+    analysis,
+    backend,
+    block_builder,
+    dpl,
+    expr,
+    global_info,
+    ir,
+    op,
+    pipeline,
+    transform,
+    type,
+    utils,
+)
 from .block_builder import BlockBuilder
 from .expr import *  # noqa: F403  the peer's names of nodes
 from .expr import __all__ as _nodes
+from .pipeline import get_default_pipeline, get_pipeline
 from .type import *  # noqa: F403  the peer's names of types
 from .type import __all__ as _types
-from .vm import ExecBuilder, VirtualMachine, VMExecutable, build, get_default_pipeline, get_pipeline
+from .vm import ExecBuilder, VirtualMachine, VMExecutable, VMInstrumentReturnKind, build
 
 _missing = lacking("tvm.relax")
 
@@ -28,10 +45,36 @@ def _module_attr(self: IRModule, key: Any, value: Any = None) -> IRModule:
     return self.replace(attrs=Attrs({**self.attrs, **items}))
 
 
+def _declared_result(self: GraphJob, wanted: Type, found: Type) -> Type:
+    return found if is_base_of(wanted, found) else wanted
+
+
+def _same_tensor(self: Tensor, other: Any) -> Any:
+    """Whether both are the same memory, seen the same way."""
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    return self is other or _view(self) == _view(other)
+
+
+def _view(self: Tensor) -> tuple[Any, ...]:
+    return self.data_ptr(), self.shape, self.dtype, self.device
+
+
+def _data(self: GenericConst) -> Any:
+    return tensor(self.value)
+
+
 extend(
     (BaseFunc, "with_attrs", _with_attrs),
+    (GraphJob, "declared_result", _declared_result),
+    (GenericConst, "data", property(_data)),
     (IRModule, "with_attr", _module_attr),
     (IRModule, "with_attrs", _module_attr),
+    (FuncType, "params", property(lambda self: self.arg_types)),
+    (FuncType, "ret", property(lambda self: self.ret_type)),
+    (Tensor, "__eq__", _same_tensor),
+    (Tensor, "__hash__", lambda self: hash(self.data_ptr())),
+    (Type, "is_base_of", is_base_of),
 )
 
 
@@ -49,8 +92,10 @@ __all__ = [
     "ExecBuilder",
     "VDevice",
     "VMExecutable",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
     "analysis",
+    "backend",
     "block_builder",
     "build",
     "dpl",
@@ -60,6 +105,7 @@ __all__ = [
     "global_info",
     "ir",
     "op",
+    "pipeline",
     "transform",
     "type",
     "utils",

@@ -95,6 +95,11 @@ def ExternFunc(global_symbol: str, ty: Any = None, span: Any = None) -> Any:
     return ir.ExternFunc(global_symbol=global_symbol, ty=_type(ty))
 
 
+def extern(name: str, ty: Any = None, span: Any = None) -> Any:
+    """A function known by its symbol."""
+    return ExternFunc(name, ty)
+
+
 def get_shape_of(expr: Any) -> Any:
     """The shape of a tensor, as its type has it."""
     return expr.ty.shape
@@ -129,6 +134,7 @@ __all__ = [
     "Var",
     "VarBinding",
     "const",
+    "extern",
     "get_shape_of",
     "make_shape",
     "prim_value",

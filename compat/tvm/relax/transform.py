@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ....transform.relax.fuse_by_pattern import FusionPattern, PatternCheckContext
 from ..passes import finder
 
 __getattr__ = finder("tvm.relax.transform", "relax.")
 
-__all__: list[str] = []
+__all__ = ["FusionPattern", "PatternCheckContext"]

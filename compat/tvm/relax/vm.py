@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,18 @@ from ....errors import Diagnostic, UnsupportedError
 from ....runtime import Module
 from ....runtime.vm import Executable, VMModule
 from ....runtime.vm import VirtualMachine as _VirtualMachine
+from ....runtime.vm.interpreter import NO_OP, SKIP_RUN
 from ....target import Target
 from ....transform.relax.pipeline import get_default_pipeline, get_pipeline
 from ..runtime.executable import Executable as _Built
+
+
+class VMInstrumentReturnKind(enum.IntEnum):
+    """What an instrument gives back before a call: nothing, or that the call is left out."""
+
+    NO_OP = NO_OP
+    SKIP_RUN = SKIP_RUN
+
 
 _NAMES = {"default": "default_build", "default_build": "default_build", "zero": "zero"}
 
@@ -80,6 +90,7 @@ __all__ = [
     "Executable",
     "Module",
     "VMExecutable",
+    "VMInstrumentReturnKind",
     "VirtualMachine",
     "build",
     "get_default_pipeline",

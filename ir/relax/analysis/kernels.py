@@ -33,13 +33,16 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     if store.buffer is not target or not isinstance(load, BufferLoad) or load.buffer is not source:
         return False
     analyzer = Analyzer()
+    for size in _shape(target):
+        if isinstance(size, Var):
+            analyzer.bind_bound(size, low=1)  # where an element is copied, no size is 0
     for axis in blocks[0].iter_vars:
         if axis.dom is None:
             return False
         analyzer.bind(axis.var, axis.dom)
     return analyzer.can_prove_equal(
         _place(target, store.indices), _place(source, load.indices)
-    ) and analyzer.can_prove_equal(_count(target), _count(source))
+    ) and Analyzer().can_prove_equal(_count(target), _count(source))
 
 
 def _covers(block: SBlock, target: Var) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from ...expr import Var
 from ...visitor import type_vars
 from ..expr import Binding, BindingBlock, Function, MatchCast, SeqExpr
 from .purity import contains_impure_call
 from .variables import Variables, bindings_in, used_vars
 
+Part = TypeVar("Part", Function, SeqExpr)
 
-def remove_all_unused(func: Function) -> Function:
-    """The function without the bindings whose value nobody uses; casts and effects stay.
 
-    The function itself where all are used.
+def remove_all_unused(func: Part) -> Part:
+    """The function or body without the bindings whose value nobody uses; casts and effects stay.
+
+    The same object where all are used.
     """
+    if isinstance(func, SeqExpr):
+        return _without_unused(func)
     body = _without_unused(func.body)
     return func if body is func.body else func.replace(body=body)
 

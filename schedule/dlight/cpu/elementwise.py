@@ -48,18 +48,22 @@ def elementwise(sch: Schedule, block: SBlockRV, machine: Machine) -> Taken | Non
 
 
 def spread(sch: Schedule, loops: list[LoopRV], machine: Machine) -> None:
-    """Divide independent loops, outer ones first, among the cores; the last one, or a part, stays inside."""
+    """Divide independent loops, outer ones first, among the cores; the last one, or a part, stays inside.
+
+    Of a number of iterations that is known at run time only, chunks have a fixed length: few iterations
+    are one chunk, for which no thread is woken.
+    """
     if machine.cores < 2 or not loops or (count := _work(sch, loops)) is not None and count < SMALL:
         return
     outer = loops[0]
     if len(loops) > 1:
         sch.parallel(sch.fuse(*loops[:-1]) if len(loops) > 2 else outer)
         return
-    chunks = machine.cores * CHUNKS
     total = extent(sch.get(outer).extent)
-    if total is not None:
-        chunks = max(1, min(chunks, total // (SMALL // 8)))
-    parts, _ = sch.split(outer, [chunks, None])
+    if total is None:
+        parts, _ = sch.split(outer, [None, SMALL // 4])
+    else:
+        parts, _ = sch.split(outer, [max(1, min(machine.cores * CHUNKS, total // (SMALL // 8))), None])
     sch.parallel(parts)
 
 

@@ -142,7 +142,8 @@ def finish_of(sch: Schedule, found: Facts, scope: str = "local") -> SBlockRV:
         loads = [load for load in other.loads() if load.buffer is result]
         axes = [v.var for v in other.block.iter_vars]
         store = other.store
-        if store is not None and not other.reduced and is_plain(sch, other):
+        late = any(root.order[p] > root.order[found.rv.target] for p in root.producers(readers[0]))
+        if store is not None and not other.reduced and not late and is_plain(sch, other):
             at_place = all(list(x.indices) == axes for x in loads) and list(store.indices) == axes
             if at_place:
                 return other.rv

@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopwright import te
-from loopwright.ir import INT64, UNIT, AnyType, ExternFunc, FuncType, GlobalVar, IRModule, TupleType, Var
+from loopwright.ir import (
+    INT64,
+    UNIT,
+    AnyType,
+    ExternFunc,
+    FuncType,
+    GlobalVar,
+    IRModule,
+    TupleType,
+    Var,
+    assert_structural_equal,
+)
 from loopwright.ir.relax import (
     BindingBlock,
     BlockBuilder,
@@ -104,6 +115,8 @@ def test_unused_bindings_go() -> None:
     assert list(A.name_to_binding(A.remove_all_unused(func))) == ["kept", "effect", "cast"]
     again = A.remove_all_unused(A.remove_all_unused(func))
     assert A.remove_all_unused(again) is again
+    assert A.remove_all_unused(again.body) is again.body
+    assert_structural_equal(A.remove_all_unused(func.body), again.body)
 
 
 def test_effects() -> None:
@@ -195,6 +208,9 @@ def test_kernels_that_only_reshape(shapes: Any, right: bool) -> None:
 def test_symbolic_reshapes_and_transposes() -> None:
     assert A.has_reshape_pattern(kernel([N, 4], [N * 4], lambda i: (i // 4, i % 4)))
     assert A.has_reshape_pattern(kernel([N, 4], [1, N, 4], lambda z, i, j: (i, j)))
+    assert A.has_reshape_pattern(kernel([1, N], [N], lambda i: (0, i % N)))
+    assert A.has_reshape_pattern(kernel([N, 4], [1, N, 4], lambda z, i, j: ((z * N + i) % N, j)))
+    assert not A.has_reshape_pattern(kernel([1, N], [N], lambda i: (0, (i + 1) % N)))
     assert not A.has_reshape_pattern(kernel([N, N], [N, N], lambda i, j: (j, i)))
     assert not A.has_reshape_pattern(kernel([8, 8], [4, 8], lambda i, j: (i, j)))
     bb = BlockBuilder()
