@@ -88,10 +88,12 @@ class Kernels:
         self.compiled = {name: self._compile(one, self.lowerings[name]) for name, one in self.modules.items()}
 
     def together(self) -> IRModule:
-        """All kernels in one lowered module."""
+        """All kernels in one lowered module; one that others call too stays callable from outside."""
         table: dict[str, BaseFunc] = {}
         for lowered in self.lowerings.values():
-            table.update({g.name: f for g, f in lowered().functions.items()})
+            for g, func in lowered().functions.items():
+                if "global_symbol" in func.attrs or g.name not in table:
+                    table[g.name] = func
         return IRModule(table)
 
     def _fill_cache(self, modules: Mapping[str, IRModule]) -> None:
