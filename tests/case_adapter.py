@@ -19,7 +19,7 @@ from loopwright.runtime.vm import VirtualMachine
 from loopwright.schedule import Schedule
 from loopwright.script import ir as I
 from loopwright.script import tirx as T
-from loopwright.transform import PassContext
+from loopwright.transform import PassContext, get_pass
 
 _NODES = {
     "add": ir.Add,
@@ -112,6 +112,13 @@ class Lib(base.Lib):
 
     def run(self, exe: Any, name: str, *args: Any) -> Any:
         return exe[name](*args)
+
+    def apply(self, mod: Any, *passes: Any) -> Any:
+        """The module after passes, each a name or a name with options."""
+        for one in passes:
+            name, options = (one, {}) if isinstance(one, str) else one
+            mod = get_pass(name)(mod, **options)
+        return mod
 
     def relax_build(
         self,
