@@ -103,10 +103,10 @@ def resident() -> float:
 def ready_rows(name: str, mode: str, inputs: list[Any]) -> list[Row]:
     """Seconds from graph to runnable, without and with what the cache has; memory of the exported model."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"{name}.o")
+        path = Path(folder, f"{name}.so")
         path.with_suffix(".json").write_text(json.dumps([x.tolist() for x in inputs]))
         path.with_suffix(".dtypes").write_text(json.dumps([str(x.dtype) for x in inputs]))
-        cache = {"LOOPWRIGHT_CACHE": str(Path(folder, "cache"))}
+        cache = {"LOOPWRIGHT_CACHE_DIR": str(Path(folder, "cache"))}
         cold = child("--ready", name, "--mode", mode, **cache)["seconds"]
         again = child("--ready", name, "--mode", mode, "--path", str(path), **cache)["seconds"]
         memory = child("--memory", name, "--path", str(path))["megabytes"]
