@@ -39,7 +39,7 @@ Evaluator = Callable[[PrimFunc, Sequence[Any]], None]
 LARGEST_CREATED = 1024
 """Tensors made from nothing become constants up to this number of elements; larger ones stay calls."""
 
-_SMALL = 512
+_SMALL = 4096
 
 
 def run_kernel(func: PrimFunc, args: Sequence[Any]) -> None:
