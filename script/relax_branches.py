@@ -24,7 +24,7 @@ def choice(b: GraphBuilder, node: S.IfStmt) -> None:
     not_ended(b, node.span)
     try:
         _build(b, node)
-    except BaseException:
+    except Exception:
         for stmt in (*node.body, *node.orelse):
             if isinstance(stmt, S.Assign | S.AnnAssign):
                 targets = stmt.targets if isinstance(stmt, S.Assign) else (stmt.target,)
