@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .build import as_module, build
-from .call import call, compiled
+from .call import call, compiled, elsewhere
 
-__all__ = ["as_module", "build", "call", "compiled"]
+__all__ = ["as_module", "build", "call", "compiled", "elsewhere"]

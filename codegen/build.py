@@ -57,22 +57,46 @@ def build(
             Diagnostic("option-value", f'`schedule` is "default" or None, not {schedule!r}')
         )
     if target.kind != "llvm":
-        raise UnsupportedError(
-            Diagnostic(
-                "unsupported-target",
-                f"there is no back end for the target kind `{target.kind}` yet",
-                help=('build for "llvm", the CPU',),
-            )
-        )
+        return _build_device(module, target, checked, num_threads, schedule, pipeline, graph)
     settings = Settings(target, checked, num_threads, schedule, pipeline)
     if not all(isinstance(f, PrimFunc | ExternFunc) for f in module.functions.values()):
         from .vm.build import build_graph
 
         return build_graph(module, settings, **graph)
+    _no_graph_options(graph)
+    return settings.module(module)
+
+
+def _build_device(
+    module: IRModule,
+    target: Target,
+    checked: bool,
+    num_threads: int | None,
+    schedule: str | None,
+    pipeline: Sequence[Callable[[IRModule], IRModule]] | None,
+    graph: dict[str, Any],
+) -> Module:
+    """As `build`, for a target that is a device."""
+    from .device.build import KINDS, DevicePlan, check_options, complete
+    from .device.graph import build_device_graph, is_graph
+
+    if target.kind not in KINDS:
+        known = ", ".join([f"`{k}`" for k in ("llvm", *KINDS)])
+        text = f"there is no back end for the target kind `{target.kind}`"
+        raise UnsupportedError(Diagnostic("unsupported-target", text, help=(f"there are: {known}",)))
+    check_options(target, checked, num_threads)
+    target = complete(target)
+    if is_graph(module):
+        return build_device_graph(module, target, schedule, pipeline, **graph)
+    _no_graph_options(graph)
+    return DevicePlan(module, target, schedule, pipeline).module()
+
+
+def _no_graph_options(graph: dict[str, Any]) -> None:
+    """Raise ArgumentTypeError for options that only modules with graph functions have."""
     if graph:
         text = f"a module without graph functions is built without `{next(iter(graph))}`"
         raise ArgumentTypeError(Diagnostic("unknown-option", text))
-    return settings.module(module)
 
 
 class Settings:
@@ -101,8 +125,7 @@ class Settings:
 
     def digest(self, module: IRModule, lowered: Lowering) -> str | None:
         """What tells the code of a program from that of others; None where nothing does."""
-        key = lowered.key
-        return None if key is None else f"{structural_hash(module)} {self.target} {_names(module)} {key}"
+        return digest_of(module, self.target, lowered)
 
     def compiled(self, module: IRModule, lowered: Lowering, bare: bool = False) -> Compiled:
         """The code of a program."""
@@ -110,7 +133,7 @@ class Settings:
 
         with collector_paused():
             digest = self.digest(module, lowered)
-            place = _place(module)
+            place = place_of(module)
             return compile_module(
                 module, lowered, digest, place, self.checked, self.machine, self.limit, bare
             )
@@ -141,6 +164,12 @@ class Settings:
 def _under_all_names(texts: dict[str, Callable[[], str]]) -> dict[str, Callable[[], str]]:
     """The texts by every name that they go by."""
     return {**texts, "ll": texts["llvm"], "s": texts["asm"]}
+
+
+def digest_of(module: IRModule, target: Target, lowered: Lowering) -> str | None:
+    """What tells the code of a program from that of others; None where nothing does."""
+    key = lowered.key
+    return None if key is None else f"{structural_hash(module)} {target} {_names(module)} {key}"
 
 
 class Elsewhere:
@@ -180,7 +209,7 @@ def _names(mod: IRModule) -> str:
     return repr([[p.name for p in f.params] for f in funcs])
 
 
-def _place(mod: IRModule) -> str:
+def place_of(mod: IRModule) -> str:
     """Where the module's text stands: equal programs elsewhere report errors elsewhere."""
     spans = [f.body.span or f.span for f in mod.functions.values() if isinstance(f, PrimFunc)]
     return " ".join([str(s) for s in spans])

@@ -60,7 +60,7 @@ class Lowering:
 
     def __call__(self) -> IRModule:
         """The lowered module. Raises PassError where the program cannot be brought into that form."""
-        from ..transform import PassContext, lower
+        from ..transform import PassContext
 
         context = self.context or PassContext.current()
         settings = {**context.config, **PassContext.current().config}
@@ -68,12 +68,18 @@ class Lowering:
             if self.schedule is not None:
                 from ..schedule.dlight import default_schedule
 
-                return lower(default_schedule(self.module, self.target), self.target, self.pipeline)
+                return self.lowered(default_schedule(self.module, self.target))
             if not self.checked:
-                return lower(self.module, self.target, self.pipeline)
+                return self.lowered(self.module)
             from .guards import lower_checked
 
             return lower_checked(self.module, self.pipeline)
+
+    def lowered(self, module: IRModule) -> IRModule:
+        """The scheduled module, lowered."""
+        from ..transform import lower
+
+        return lower(module, self.target, self.pipeline)
 
 
 def _known(one: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from ..errors import Diagnostic, IRError, Span, suggest
+from ..errors import ArgumentValueError, Diagnostic, IRError, Span, suggest
 from ..node import DERIVED, IGNORED, NO_ATTRS, Attrs, Defines, Node
 from .expr import Expr, GlobalVar, Var, func_type
 from .stmt import Stmt
@@ -69,8 +69,16 @@ class PrimFunc(BaseFunc):
         except AttributeError:
             from ..codegen import compiled
 
-            run = compiled(self)
-        return run(*args, **kwargs)
+            run = compiled(self, args, kwargs)
+        try:
+            return run(*args, **kwargs)
+        except ArgumentValueError as err:
+            if err.code != "argument-device":
+                raise
+            error = err
+        from ..codegen import elsewhere
+
+        return elsewhere(self, error, args, kwargs)
 
     def specialize(self, values: Mapping[Any, Any]) -> PrimFunc:
         """The function with these parameters fixed; see `loopwright.ir.specialize`."""

@@ -20,6 +20,7 @@ from ..ir import PrimFunc, TupleType, Type
 from ..ir.relax import OpPattern, relax_op
 from ..ir.relax.op import Ints, Tensor
 from ..script import tirx as T
+from ..target import Target
 from .faults import shape_fault, type_fault
 from .infer import axis_of, constant, like, same_type, tensor_type
 from .keys import key_bits, key_of, value_of
@@ -113,12 +114,19 @@ def sorted_te(data: te.Tensor, axis: int, descending: bool, places: DType | None
     target = str(places or data.dtype)
     sizes = lines(data.shape, axis % data.ndim)
     length = constant(sizes[1])
-    if places is None and key_bits(data.dtype) in LANES and (length is None or length > SHORT):
+    by_vectors = places is None and key_bits(data.dtype) in LANES and not _for_gpu()
+    if by_vectors and (length is None or length > SHORT):
         alone = constant(sizes[0]) == constant(sizes[2]) == 1
         program = merge_sort(str(data.dtype), descending, alone)
     else:
         program = _sort_program(str(data.dtype), target, descending, places is not None)
     return run(program, [data], [(data.shape, target)], sizes, name)[0]
+
+
+def _for_gpu() -> bool:
+    """Whether the current target is a device: a thread there has no vectors of so many keys."""
+    target = Target.current()
+    return target is not None and "gpu" in target.keys
 
 
 def _scalar_te(data: te.Tensor, places: DType | None) -> te.Tensor:

@@ -130,6 +130,24 @@ def _opencl_count() -> int:
         return 0
 
 
+def cuda_arch(index: int = 0) -> str | None:
+    """The architecture of a CUDA device, such as `sm_90`, asked of the driver; None where there is none."""
+    import ctypes
+    import sys
+
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return None
+    number, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    if driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(number), index):
+        return None
+    for value, attribute in ((major, 75), (minor, 76)):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+        if driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, number):
+            return None
+    return f"sm_{major.value}{minor.value}"
+
+
 def device(spec: str | Device | tuple[int, int] = "cpu", index: int | None = None) -> Device:
     """The device that `spec` names; see `Device`."""
     return Device(spec, index)

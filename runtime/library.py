@@ -31,6 +31,10 @@ def load_module(path: str | os.PathLike[str]) -> Module:
     place = Path(path)
     data = _contents(place)
     metadata = metadata_of(data, place.name)
+    if "device" in metadata:
+        from .device_module import open_device
+
+        return open_device(data, metadata)
     check_machine(metadata, place.name)
     if "vm" in metadata:
         from .vm.file import open_module

@@ -57,10 +57,11 @@ class Module:
 
     `kind` says what made them ("llvm", ...); `sources` maps a format ("llvm", "asm") to a
     function that gives the text; `imports` are modules whose functions these may call; `write` makes
-    a file of it; `metadata` is what the file that it came from tells.
+    a file of it; `metadata` is what the file that it came from tells; `wait` lets what was started on a
+    device end.
     """
 
-    __slots__ = ("__weakref__", "_functions", "_imports", "_sources", "_write", "kind", "metadata")
+    __slots__ = ("__weakref__", "_functions", "_imports", "_sources", "_wait", "_write", "kind", "metadata")
 
     def __init__(
         self,
@@ -71,12 +72,14 @@ class Module:
         imports: Sequence[Module] = (),
         write: Callable[..., Path] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        wait: Callable[[], None] | None = None,
     ) -> None:
         self.kind = kind
         self._functions = dict(functions)
         self._sources = dict(sources or {})
         self._imports = list(imports)
         self._write = write
+        self._wait = wait or _nothing
         self.metadata = dict(metadata or {})
 
     def __repr__(self) -> str:
@@ -216,21 +219,21 @@ class Module:
     ) -> BenchmarkResult:
         """Time calls of a function: `repeat` figures, each the mean of `number` calls.
 
-        One call before the clock starts warms caches.  With `min_repeat_ms`, `number` grows until one
-        repetition takes at least that long.
+        One call before the clock starts warms caches; the clock stops when the device is done.  With
+        `min_repeat_ms`, `number` grows until one repetition takes at least that long.
         """
         if number < 1 or repeat < 1:
             raise ArgumentValueError("`number` and `repeat` must be at least 1")
         function = self[name]
-        function(*args)
+        _run(function, args, 1, self._wait)
         results = []
         for _ in range(repeat):
-            seconds = _run(function, args, number)
+            seconds = _run(function, args, number, self._wait)
             while seconds * 1e3 < min_repeat_ms:
                 number = max(
                     number + 1, int(number * min(10.0, 1.2 * min_repeat_ms / max(seconds * 1e3, 1e-6)))
                 )
-                seconds = _run(function, args, number)
+                seconds = _run(function, args, number, self._wait)
             results.append(seconds / number)
         return BenchmarkResult(tuple(results))
 
@@ -251,9 +254,14 @@ class Module:
         return evaluate
 
 
-def _run(function: Callable[..., Any], args: tuple[Any, ...], number: int) -> float:
+def _nothing() -> None:
+    pass
+
+
+def _run(function: Callable[..., Any], args: tuple[Any, ...], number: int, wait: Callable[[], None]) -> float:
     calls = range(number)
     start = time.perf_counter()
     for _ in calls:
         function(*args)
+    wait()
     return time.perf_counter() - start

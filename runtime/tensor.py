@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..dtype import DType
-from ..errors import ArgumentTypeError, ArgumentValueError, Diagnostic, UnsupportedError, missing_dependency
+from ..errors import ArgumentTypeError, ArgumentValueError, Diagnostic, UnsupportedError
 from . import memory
 from .device import Device
 from .dlpack import Imported, array_at, compact, export_capsule, import_capsule
@@ -86,6 +86,11 @@ class Tensor:
         """The address of the first element."""
         if self.device.kind == "cpu":
             return int(self._array.ctypes.data)
+        if self.device.kind == "opencl":
+            help = ("pass the tensor itself, or copy it to the CPU",)
+            raise UnsupportedError(
+                Diagnostic("no-address", f"memory on `{self.device}` has no address here", help=help)
+            )
         return int(self._array.data.ptr)
 
     @property
@@ -128,6 +133,8 @@ class Tensor:
 
     def __dlpack__(self, **options: Any) -> Any:
         """A DLPack capsule of the memory. Raises BufferError for read-only memory and padded formats."""
+        if self.device.kind == "opencl":
+            raise BufferError(f"memory on `{self.device}` cannot be shared through DLPack")
         if self.device.kind != "cpu" and self.dtype.code <= 2 and self.dtype.lanes == 1:
             return self._array.__dlpack__(**options)
         if self.readonly:
@@ -192,8 +199,9 @@ class Tensor:
             host = pack(host, self.dtype)
         if self.device.kind == "cpu":
             self._array[...] = host
-        else:
-            self._array.set(np.ascontiguousarray(host).view(self._array.dtype))
+        elif host.size:
+            bits = np.ascontiguousarray(host).view(self._array.dtype)
+            self._array.set(bits.reshape(self._array.shape))
         return self
 
     def copyto(self, target: Tensor | Device | str) -> Tensor:
@@ -262,14 +270,9 @@ def empty(
     if place.kind == "cpu":
         data = memory.take(math.prod(stored) * item.itemsize)
         return Tensor(data.view(item).reshape(stored), dims, kind, place)
-    if place.kind == "cuda":
-        try:
-            import cupy
-        except ImportError as err:
-            raise missing_dependency("cupy", "cuda") from err
-        with cupy.cuda.Device(place.index):
-            return Tensor(cupy.empty(stored, item), dims, kind, place)
-    raise UnsupportedError(f"tensors on `{place}` are not supported; `cpu` and `cuda` are")
+    from .drivers import driver
+
+    return Tensor(driver(place.kind).empty(stored, item, place), dims, kind, place)
 
 
 def tensor(
@@ -300,15 +303,16 @@ def from_dlpack(value: Any) -> Tensor:
         return value
     if isinstance(value, np.ndarray):
         return _from_numpy(value)
+    if type(value).__module__ == "pyopencl.array":
+        return _from_device("opencl", value)
     if hasattr(value, "__dlpack__"):
         kind, _ = value.__dlpack_device__()
         if kind == 1:
             return _from_capsule(import_capsule(value))
         if kind == 2:
-            return _from_cuda(value)
-        raise UnsupportedError(
-            f"tensors on `{Device((int(kind), 0))}` are not supported; `cpu` and `cuda` are"
-        )
+            return _from_device("cuda", value)
+        where = Device((int(kind), 0))
+        raise UnsupportedError(f"tensors on `{where}` are not supported; `cpu`, `cuda` and `opencl` are")
     try:
         return _from_numpy(np.asarray(memoryview(value)))
     except TypeError as err:
@@ -352,18 +356,19 @@ def _from_capsule(found: Imported) -> Tensor:
     return Tensor(array_at(found, dtype.numpy()), shape, dtype, found.device)
 
 
-def _from_cuda(value: Any) -> Tensor:
-    try:
-        import cupy
-    except ImportError as err:
-        raise missing_dependency("cupy", "cuda") from err
-    array = value if isinstance(value, cupy.ndarray) else cupy.from_dlpack(value)
-    return Tensor(array, array.shape, DType(array.dtype), Device("cuda", array.device.id))
+def _from_device(kind: str, value: Any) -> Tensor:
+    from .drivers import driver
+
+    found = driver(kind)
+    array, dtype = found.share(value)
+    return Tensor(array, tuple(array.shape), dtype, found.device(array))
 
 
 def is_tensor_like(value: Any) -> bool:
     """Whether `from_dlpack` could take it: a tensor, or an object with DLPack or a writable buffer."""
     if isinstance(value, Tensor) or hasattr(value, "__dlpack__"):
+        return True
+    if type(value).__module__ == "pyopencl.array":
         return True
     if isinstance(value, str | bytes | int | float | type(None)):
         return False

@@ -22,6 +22,7 @@ from ..ir import (
     Var,
     const,
 )
+from ..ir.arith import Analyzer
 from ..ir.op import Op
 from ..ir.stmt import BlockRef
 from .handles import SBlockRV
@@ -159,7 +160,7 @@ class Redirect(Rewriter):
 
     `move` turns indices, `move_region` ranges; without them both buffers have one shape, and
     pointers to the old one become pointers to the new one.  With `reads_only` a store to the old
-    buffer is refused.  Raises Refused where an access cannot follow.
+    buffer is refused; `tidy` simplifies indices.  Raises Refused where an access cannot follow.
     """
 
     def __init__(
@@ -170,6 +171,7 @@ class Redirect(Rewriter):
         move_region: MoveRegion | None = None,
         *,
         reads_only: bool = False,
+        tidy: Analyzer | None = None,
     ) -> None:
         super().__init__()
         self.old = old
@@ -177,15 +179,20 @@ class Redirect(Rewriter):
         self.move = move
         self.move_region = move_region
         self.reads_only = reads_only
+        self.tidy = tidy
 
     def moved(self, indices: Indices) -> Sequence[Expr]:
         own = self.visit_tuple(indices)
         if self.move is None:
-            return own
+            return [self.tidied(i) for i in own]
         for index in own:
             if not index.dtype.is_scalar:
                 raise self.opaque(index)
-        return self.move(own)
+        return [self.tidied(i) for i in self.move(own)]
+
+    def tidied(self, index: Expr) -> Expr:
+        """The index in its simplest form, where that is asked for."""
+        return index if self.tidy is None else self.tidy.simplify(index)
 
     def visit_BufferLoad(self, e: BufferLoad) -> Any:
         """A load of the old buffer becomes one of the new."""
@@ -216,7 +223,7 @@ class Redirect(Rewriter):
             ranges = tuple(self.move_region(ranges))
         elif self.move is not None:
             raise self.opaque(region)
-        return BufferRegion(self.new, ranges)
+        return BufferRegion(self.new, [Range(self.tidied(r.min), r.extent) for r in ranges])
 
     def visit_Var(self, var: Var) -> Any:
         """A pointer to the old buffer."""

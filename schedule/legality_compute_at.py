@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
 from ..ir import (
     GE,
@@ -24,7 +25,7 @@ from ..ir import (
     walk,
 )
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
-from ..ir.analysis.cover import Box, conditions, covers, relaxed_region, written_box
+from ..ir.analysis.cover import Box, conditions, covers, is_const, relaxed_region, written_box
 from ..ir.arith import Analyzer
 from ..ir.arith.intset import IntervalSet
 from ..ir.arith.iter_map import detect_iter_map
@@ -108,6 +109,14 @@ def further_conditions(child: ChildBlock) -> list[Expr]:
         return [part for part in conditions(child.realize.predicate) if not ana.can_prove(part)]
 
 
+def without_further_conditions(child: ChildBlock) -> ChildBlock:
+    """The block as if its predicate said no more than that its axes keep to their domains."""
+    further = further_conditions(child)
+    kept = [c for c in conditions(child.realize.predicate) if not any(c is f for f in further)]
+    predicate = reduce(And, kept) if kept else const(1, "bool")
+    return ChildBlock(child.realize.replace(predicate=predicate), child.loops) if further else child
+
+
 def _more_than_domains(child: ChildBlock) -> Reason:
     text = f"block `{child.block.name_hint}` has a predicate that is more than the domain of its axes"
     return Reason("block-predicate", text, child.realize)
@@ -136,12 +145,12 @@ def produced_boxes(
         for region in producer.block.writes:
             if region.buffer not in read:
                 continue
-            box = exact_box(producer, region, len(loops), ana)
+            box = exact_box(producer, region, [lp for lp in loops if not is_const(lp.extent, 1)], ana)
             name = producer.block.name_hint
             if box is None:
                 text = f"what block `{name}` writes of `{region.buffer.name}` in an iteration is no box"
                 return {}, Reason("no-box", text, producer.block)
-            if _asks(producer, loops) and not _reads_by_axes(child, region.buffer):
+            if not _reads_by_axes(child, region.buffer, _guarded(producer, region, loops)):
                 text = f"cells of `{region.buffer.name}` that block `{name}` leaves out are others' cells"
                 return {}, Reason("block-predicate", text, producer.realize)
             old = boxes.get(region.buffer)
@@ -152,27 +161,32 @@ def produced_boxes(
     return boxes, None
 
 
-def _asks(producer: ChildBlock, loops: Sequence[For]) -> bool:
-    """Whether the block has a predicate that fails in some iterations of these loops."""
+def _guarded(producer: ChildBlock, region: BufferRegion, loops: Sequence[For]) -> set[int]:
+    """The dimensions of a region along which the block leaves out cells in some iterations of these loops."""
     ana = Analyzer()
     for lp in producer.loops:
         ana.bind(lp.loop_var, Range(lp.min, lp.extent))
     outer = [lp.loop_var for lp in loops]
-    asked = conditions(producer.realize.predicate)
-    return any(uses_vars(c, outer) and not ana.can_prove(c) for c in asked)
+    asked = [
+        c for c in conditions(producer.realize.predicate) if uses_vars(c, outer) and not ana.can_prove(c)
+    ]
+    limited = [n for c in asked for n in walk(c) if isinstance(n, Var)]
+    values = {a.var: v for a, v in zip(producer.block.iter_vars, producer.realize.iter_values)}
+    places = [substitute(r.min, values) for r in region.region]
+    found = {k for k, place in enumerate(places) if uses_vars(place, limited)}
+    return found or set(range(len(places) if asked else 0))
 
 
-def _reads_by_axes(child: ChildBlock, buffer: Var) -> bool:
-    """Whether each index of what the block reads is an axis of its own: beyond its end is no other cell."""
+def _reads_by_axes(child: ChildBlock, buffer: Var, dimensions: Iterable[int]) -> bool:
+    """Whether in these dimensions the block reads at an axis of its own: beyond its end is no other cell."""
     axes = {a.var for a in child.block.iter_vars}
     for region in child.block.reads:
         if region.buffer is buffer:
-            used: set[Var] = set()
-            for r in region.region:
-                own = {n for n in walk(r.min) if isinstance(n, Var) and n in axes}
-                if own & used or not (_shifted(r.min) in own or not own):
+            own = [{n for n in walk(r.min) if isinstance(n, Var) and n in axes} for r in region.region]
+            for k in dimensions:
+                others = set().union(*own[:k], *own[k + 1 :])
+                if own[k] & others or (own[k] and _shifted(region.region[k].min) not in own[k]):
                     return False
-                used |= own
     return True
 
 
@@ -231,7 +245,7 @@ def _again(child: ChildBlock, loops: Sequence[For]) -> bool:
 
 
 def exact_box(
-    producer: ChildBlock, region: BufferRegion, outer: int, ana: Analyzer
+    producer: ChildBlock, region: BufferRegion, outer: Sequence[For], ana: Analyzer
 ) -> list[IntervalSet] | None:
     """The box of elements that the block writes in its loops but the outer ones; its guards count as true.
 

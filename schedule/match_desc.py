@@ -150,6 +150,7 @@ class DescMatcher:
     # expressions
 
     def expr(self, mine: Expr, theirs: Expr) -> None:
+        mine, theirs = _bare(mine), _bare(theirs)
         if isinstance(mine, BufferLoad) and isinstance(theirs, BufferLoad):
             self._access(mine.buffer, mine.indices, theirs.buffer, theirs.indices, mine)
             return
@@ -242,6 +243,13 @@ class DescMatcher:
                 raise Mismatch(f"dimension {k} of the part of `{mine.name}` has another extent", at)
         self.regions[theirs] = region
         return region
+
+
+def _bare(e: Expr) -> Expr:
+    """The expression without casts to the type that it has."""
+    while isinstance(e, Cast) and e.value.ty is e.ty:
+        e = e.value
+    return e
 
 
 def flat_access_reason(

@@ -133,7 +133,8 @@ class Methods:
         """Run the initialiser of a reduction block as a block of its own, just before a loop around it.
 
         The block's handle names the update, which no longer has an initialiser; the result is the
-        block of the initialiser; all handles are kept.
+        block of the initialiser; all handles are kept.  Where only the scope sees the results all of them are
+        initialised, and reductions of them need no longer leave out those without a step.
         """
 
     def enter_postproc(self) -> None:

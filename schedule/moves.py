@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..ir import For, Mul, SBlock, SBlockRealize, SeqStmt, Stmt, Var, walk
+from ..ir import For, SBlock, SBlockRealize, SeqStmt, Stmt, Var, walk
 from ..ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ..ir.analysis.cover import region_cover_reason
 from ..ir.analysis.uses import uses_below
-from ..ir.arith import Analyzer
 from ..ir.stmt import BlockRef
 from .handles import SBlockRV
 from .legality import uses_vars
@@ -137,19 +136,3 @@ def mentions(stmt: Stmt | SBlockRealize, buffer: Var) -> bool:
         if node is buffer:
             return True
     return False
-
-
-def bind_sizes(ana: Analyzer, loops: Sequence[For]) -> None:
-    """Let the analyzer know what holds while the loops run: symbols that are sizes are positive.
-
-    A loop that runs has a positive extent; of a product of sizes, which are not negative, each
-    factor is positive then.
-    """
-    for lp in loops:
-        stack = [lp.extent]
-        while stack:
-            e = stack.pop()
-            if isinstance(e, Mul):
-                stack += [e.a, e.b]
-            elif isinstance(e, Var):
-                ana.bind_bound(e, low=1)

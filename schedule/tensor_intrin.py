@@ -12,8 +12,11 @@ from ..ir import PrimFunc, structural_equal
 from ..ir.stmt import SBlock, SBlockRealize
 from ..ir.types import BufferType
 
-_SUPPLIERS: list[str | Callable[[], None]] = ["cpu"]
-"""Modules of `schedule.intrinsics`, imported when a name is unknown, and functions called then."""
+_SUPPLIERS: list[str | Callable[[], None]] = ["cuda", "cpu"]
+"""Modules of `schedule.intrinsics`, imported when a name is unknown, and functions called then.
+
+A module has `makers()`, what makes the pair of functions of each name, or `register_all()`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class TensorIntrin:
     desc: PrimFunc
     impl: PrimFunc
     _known: ClassVar[dict[str, TensorIntrin]] = {}
+    _makers: ClassVar[dict[str, Callable[[], tuple[PrimFunc, PrimFunc]]]] = {}
 
     @staticmethod
     def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> TensorIntrin:
@@ -55,19 +59,29 @@ class TensorIntrin:
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
         """The intrinsic of this name. Raises ArgumentValueError for an unknown one unless `allow_missing`."""
-        while name not in TensorIntrin._known and _SUPPLIERS:
-            supplier = _SUPPLIERS.pop(0)
-            if isinstance(supplier, str):
-                import_module(f"..intrinsics.{supplier}", __name__).register_all()
-            else:
-                supplier()
+        while name not in TensorIntrin._known and name not in TensorIntrin._makers and _SUPPLIERS:
+            _ask(_SUPPLIERS.pop(0))
         found = TensorIntrin._known.get(name)
+        if found is None and name in TensorIntrin._makers:
+            found = TensorIntrin.register(name, *TensorIntrin._makers[name]())
         if found is None and not allow_missing:
-            near = suggest(name, list(TensorIntrin._known))
+            near = suggest(name, [*TensorIntrin._known, *TensorIntrin._makers])
             raise ArgumentValueError(
                 Diagnostic("tensor-intrin", f"there is no tensor intrinsic `{name}`", help=tuple(near))
             )
         return found
+
+
+def _ask(supplier: str | Callable[[], None]) -> None:
+    """Let a supplier register its intrinsics, or say how to make them."""
+    if not isinstance(supplier, str):
+        supplier()
+        return
+    module = import_module(f"..intrinsics.{supplier}", __name__)
+    if hasattr(module, "makers"):
+        TensorIntrin._makers.update(module.makers())
+    else:
+        module.register_all()
 
 
 def supply(supplier: Callable[[], None]) -> None:

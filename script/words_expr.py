@@ -256,14 +256,14 @@ def find_word(prefix: str) -> Callable[[str], Any]:
             return operator_word(f"T.{dotted}", record)
         if prefix and dotted in HELPERS:
             return Form(f"T.{dotted}", plain_arguments(HELPERS[dotted]))
+        if any(known.startswith(f"{dotted}.") for known in ir.script_names()):
+            return Namespace(f"T.{dotted}", {}, find_word(f"{dotted}."), known_words(f"{dotted}."))
         if waiting.is_waiting(dotted):
             return WaitingForm(f"T.{dotted}", waiting.unsupported(dotted))
         if not prefix:
             word = find_dtype_word(name)
             if word is not None:
                 return word
-        if any(known.startswith(f"{dotted}.") for known in ir.script_names()):
-            return Namespace(f"T.{dotted}", {}, find_word(f"{dotted}."), known_words(f"{dotted}."))
         return MISSING
 
     return find

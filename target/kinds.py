@@ -39,8 +39,15 @@ _LLVM: Final[dict[str, type]] = {
 }
 CHOICES: Final = {"math": ("accurate", "fast")}
 """Attributes that are one of some words."""
-_CUDA: Final = {"arch": str, "mcpu": str, "registers_per_block": int, "l2_cache_size_bytes": int}
+_CUDA: Final[dict[str, type]] = {
+    "arch": str,
+    "mcpu": str,
+    "registers_per_block": int,
+    "l2_cache_size_bytes": int,
+    "tf32": bool,
+}
 _OPENCL: Final = {
+    "extensions": tuple,
     "image_base_address_alignment": int,
     "texture_depth_limit": int,
     "texture_spatial_limit": int,
@@ -110,6 +117,7 @@ def _gpu(
     return Kind((name, "gpu"), name, {**_GPU, **(attrs or {})}, defaults, {k: known[k] for k in limits})
 
 
+_SIMULATOR: Final = {"seed": int, "num-cores": int, "steps": int, "checks": bool}
 _BLOCK: Final = ("max_threads_per_block", "max_shared_memory_per_block")
 
 KINDS: Final[dict[str, Kind]] = {
@@ -120,6 +128,7 @@ KINDS: Final[dict[str, Kind]] = {
         {"mcpu": str, "march": str, "constants-byte-alignment": int, "workspace-byte-alignment": int},
     ),
     "cuda": _gpu("cuda", (32, 1024, 49152), _CUDA, _BLOCK),
+    "cuda-sim": _gpu("cuda", (32, 1024, 49152), {**_CUDA, **_SIMULATOR}, _BLOCK),
     "cuda_host": Kind(("cpu",), "cpu", {}),
     "nvptx": _gpu("cuda", (32, 1024, 49152), {"mcpu": str, "mtriple": str}, _BLOCK),
     "rocm": _gpu("rocm", (64, 256, 65536), {"mcpu": str, "mtriple": str, "mattr": tuple}),

@@ -52,7 +52,7 @@ sm_80 65536: nvidia-a100 nvidia-a30
 sm_86 65536: geforce-rtx-3060 geforce-rtx-3070 geforce-rtx-3070-ti geforce-rtx-3080 geforce-rtx-3080-ti
   geforce-rtx-3090 geforce-rtx-3090-ti nvidia-a10 nvidia-a10g nvidia-a16 nvidia-a2 nvidia-a40 rtx-a6000
 sm_89 65536: geforce-rtx-4090
-sm_90a 65536: nvidia-h100
+sm_90a 65536: h100 h200 nvidia-h100 nvidia-h200
 sm_100a 65536: nvidia-b100
 sm_120 65536: geforce-rtx-5060-ti
 """
@@ -61,7 +61,10 @@ _L2_MB: Final = {
     "geforce-rtx-5060-ti": 32,
     "nvidia-a100": 40,
     "nvidia-b100": 50,
+    "h100": 50,
+    "h200": 50,
     "nvidia-h100": 50,
+    "nvidia-h200": 50,
 }
 # Boards: the architecture of the chip, the processor and its cores.
 _BOARDS: Final = {

@@ -6,6 +6,7 @@ The folder that holds the cases and the base class `adapters.base` is given by i
 from __future__ import annotations
 
 import linecache
+from collections.abc import Sequence
 from typing import Any
 
 from adapters import base
@@ -119,6 +120,17 @@ class Lib(base.Lib):
             name, options = (one, {}) if isinstance(one, str) else one
             mod = get_pass(name)(mod, **options)
         return mod
+
+    def gpu_schedule(
+        self, mod: Any, rules: Sequence[str] = ("Matmul", "GEMV", "Reduction", "GeneralReduction", "Fallback")
+    ) -> Any:
+        """The module with operators made kernels, and these scheduled for a GPU by the rules that TVM names so."""
+        from loopwright.compat.tvm.s_tir import dlight
+
+        with loopwright.Target("cuda -arch=sm_80"):
+            return dlight.ApplyDefaultSchedule(*[getattr(dlight.gpu, name)() for name in rules])(
+                get_pass("relax.LegalizeOps")(mod)
+            )
 
     def relax_build(
         self,

@@ -23,11 +23,11 @@ import loopwright
 ROOT = Path(__file__).resolve().parent.parent
 INSTALLED = Path(loopwright.__file__).resolve().parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-DATA = {".lark", ".pyi"}
+DATA = {".lark", ".pyi", ".h", ".cpp"}
 NOT_ROOMS = {"tests", "docs", "bench", "build", "dist"}
 MODULE_LINES = 800
 FUNCTION_LINES = 60
-TEST_COMMAND = "python -m pip install '.[test]' && python -m pytest"
+TEST_COMMAND = "python -m pip install '.[test]' && python -m pytest -n auto"
 
 
 def in_tree() -> list[str]:

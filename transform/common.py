@@ -9,9 +9,11 @@ from ..ir import (
     Add,
     And,
     BufferType,
+    Call,
     Expr,
     IntImm,
     Mul,
+    Op,
     PrimFunc,
     PrimType,
     Sub,
@@ -35,6 +37,19 @@ def buffer_type(buffer: Var) -> BufferType:
     ty = buffer.ty
     assert isinstance(ty, BufferType)
     return ty
+
+
+def operator_name(node: Any) -> str:
+    """The name of the operator that a call is of; empty for anything else."""
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else ""
+
+
+def pointed_buffer(e: Any) -> Var | None:
+    """The buffer whose data pointer this is, or None."""
+    if operator_name(e) != "tirx.buffer_data":
+        return None
+    buffer = e.args[0]
+    return buffer if isinstance(buffer, Var) else None
 
 
 def widened(a: Expr, b: Expr) -> tuple[Expr, Expr]:
@@ -73,6 +88,13 @@ def both(a: Expr | None, b: Expr) -> Expr:
     if a is None or is_const(a, 1):
         return b
     return a if is_const(b, 1) else And(a, b)
+
+
+def conjuncts(cond: Expr) -> list[Expr]:
+    """The operands of a conjunction, in order; none for a condition that always holds."""
+    if isinstance(cond, And):
+        return [*conjuncts(cond.a), *conjuncts(cond.b)]
+    return [] if is_const(cond, 1) else [cond]
 
 
 def is_steady(e: Expr) -> bool:

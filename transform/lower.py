@@ -8,6 +8,7 @@ from typing import Any, Final
 from ..ir import BufferType, Expr, IRModule, PrimFunc, PrimType, Var
 from ..ir.visitor import walk
 from ..node import runs_deep
+from ..target import Target
 from . import s_tir, tirx  # noqa: F401  the passes register themselves on import
 from .common import refuse
 from .context import PassContext
@@ -50,7 +51,8 @@ def lower(mod: IRModule | PrimFunc, target: Any = None, pipeline: Pipeline | Non
     Afterwards there are no blocks; every access has one index, scalar or vector; loops are serial
     or parallel; parameters keep their types, and where they are accessed the body starts with flat
     aliases of them; sizes are free variables that the parameters' types define.  With a `pipeline` instead
-    of `CPU_PIPELINE` this is so where its passes see to it.
+    of `CPU_PIPELINE` this is so where its passes see to it.  For a target with the key "gpu" the module has
+    host functions that launch kernels, and a function for each kernel (`transform.device`).
     Raises PassError where the program cannot be brought into that form.
     """
     if isinstance(mod, PrimFunc):
@@ -61,6 +63,10 @@ def lower(mod: IRModule | PrimFunc, target: Any = None, pipeline: Pipeline | Non
     context = PassContext.current()
     if context.get("tirx.disable_assert"):
         mod = get_pass("tirx.SkipAssert")(mod)
+    if pipeline is None and (chosen := _gpu(target)) is not None:
+        from .device import lower_for_device
+
+        return lower_for_device(mod, chosen)
     for one in CPU_PIPELINE if pipeline is None else pipeline:
         if getattr(one, "name", "") == "tirx.FlattenBuffer" and context.get("tirx.instrument_bound_checkers"):
             mod = get_pass("s_tir.InstrumentBoundCheckers")(mod)
@@ -68,6 +74,14 @@ def lower(mod: IRModule | PrimFunc, target: Any = None, pipeline: Pipeline | Non
     if context.get("tirx.instrument_lwp"):
         mod = get_pass("s_tir.InstrumentProfileIntrinsics")(mod)
     return mod
+
+
+def _gpu(target: Any) -> Target | None:
+    """The target where it is a GPU."""
+    if target is None:
+        return None
+    chosen = target if isinstance(target, Target) else Target(target)
+    return chosen if "gpu" in chosen.keys else None
 
 
 def check_sizes(func: PrimFunc) -> None:

@@ -137,10 +137,11 @@ def options_of_example(one: Pass) -> str:
 
 def _load(name: str = "") -> None:
     """Load the passes that lowering needs; all of them unless they hold the one of this name."""
-    from . import relax, s_tir, tirx  # noqa: F401  the passes register themselves on import
+    from . import relax, s_tir, tirx  # the passes register themselves on import
 
     if name not in _PASSES and name not in _ALIASES:
         if name.startswith("relax.") or not name:
             relax.load_all()
         if not name.startswith("relax."):
             tirx.load_all()
+            s_tir.load_all()

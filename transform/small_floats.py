@@ -119,7 +119,7 @@ def _encode(s: _Steps, fmt: Format, x: Expr) -> Expr:
 def _encode_e8m0(s: _Steps, x: Expr) -> Expr:
     bits = s.name("bits", s.bits(x))
     up = RShift(Add(bits, s.i(0x400000)), s.i(23))
-    code = s.name("code", Select(LE(bits, s.i(0x400000)), s.i(0), up))
+    code = s.name("code", Select(LE(bits, s.i(0x5FFFFF)), s.i(0), up))
     bad = Or(Or(LE(x, s.f(0.0)), GT(code, s.i(254))), GE(bits, s.i(0x7F800000)))
     return Select(bad, s.i(255), code)
 

@@ -250,6 +250,8 @@ class _Call:
             return self.from_dlpack(k, value)
         if hasattr(value, "__cuda_array_interface__"):
             raise self.device_error(k, "a GPU")
+        if type(value).__module__ == "pyopencl.array":
+            raise self.device_error(k, "an OpenCL device")
         try:
             view = memoryview(value)
         except (TypeError, BufferError):

@@ -126,7 +126,13 @@ class _Scan:
                 )
 
     def roots_of(self, e: Expr) -> set[int]:
+        if isinstance(e, BufferLoad):  # of which the address is taken: what its indices read stays as it is
+            return self.roots.get(e.buffer, set())
         found: set[int] = set()
+        if isinstance(e, Call) and isinstance(e.op, Op) and e.op.name in POINTER_MAKERS:
+            return found.union(
+                *[self.roots_of(a) for a in e.args if isinstance(a, BufferLoad) or _pointer(a)]
+            )
         for v in variables(e):
             found |= self.roots.get(v, set())
         return found

@@ -124,7 +124,7 @@ def _encode(s: Straight, fmt: Format) -> str:
 def _encode_e8m0(s: Straight) -> str:
     bits = s.bits("%x")
     up = s.iop("lshr", s.iop("add", bits, 0x400000), 23)
-    tiny = s.icmp("ule", bits, 0x400000)
+    tiny = s.icmp("ule", bits, 0x5FFFFF)
     code = s.choose(tiny, s.i(0), up)
     odd = s.op(f"fcmp ole {s.F} %x, {s.f(0.0)}")
     bad = s.op(f"or {s.B} {odd}, {s.op(f'icmp ugt {s.I} {code}, {s.i(254)}')}")

@@ -28,6 +28,7 @@ from ...ir.fold import round_to
 from ...ir.ops.numerics import power
 from ...runtime import Tensor, from_dlpack, get_global_func, print_values
 from ...runtime.registry import UnknownFunctionError
+from . import copies
 from . import expressions as X
 from .faults import broken, describe, unsupported
 from .memory import Pointer, Storage, View, lane_count
@@ -558,10 +559,14 @@ _RULES: Final[dict[str, Callable[[Scope, Call, bool], Closure]]] = {
     "tirx.masked_load": _masked_load,
     "tirx.masked_store": _masked_store,
     "tirx.prefetch": _nothing,
+    "tirx.ptx.cp_async_commit_group": copies.commit_group,
+    "tirx.ptx.cp_async_wait_group": copies.wait_group,
     "tirx.print": _print,
     "tirx.print_buffer": _print_buffer,
     "tirx.ptr_byte_offset": _byte_offset,
     "tirx.reinterpret": _reinterpret,
+    "tirx.s_tir.cp_async_raw": copies.async_copy,
+    "tirx.s_tir.ldg32": copies.guarded_load,
     "tirx.start_profile_intrinsic": _nothing,
     "tirx.tvm_access_ptr": _access_ptr,
     "tirx.tvm_call_cpacked": _packed,

@@ -121,6 +121,7 @@ def lower_graph(
 ) -> IRModule:
     """The module after a pipeline, with `params` as constants of `main` before it.
 
+    The passes run where the target is the current one.
     `joined`: runs of kernels become one, by the pass `relax.JoinKernels` behind `relax.CallTIRRewrite`.
     """
     mod = _with_params(mod, params)
@@ -133,12 +134,13 @@ def lower_graph(
         passes = passes_of(pipeline, target)
     else:
         passes = [pipeline] if callable(pipeline) else pipeline
-    for one in passes:
-        mod = one(mod)
-        if joined and getattr(one, "name", "") == "relax.CallTIRRewrite":
-            from ...transform import get_pass
+    with target:
+        for one in passes:
+            mod = one(mod)
+            if joined and getattr(one, "name", "") == "relax.CallTIRRewrite":
+                from ...transform import get_pass
 
-            mod = get_pass("relax.JoinKernels")(mod)
+                mod = get_pass("relax.JoinKernels")(mod)
     if not isinstance(mod, IRModule):
         text = f"the pipeline gave a {type(mod).__name__}, no module"
         raise ArgumentTypeError(Diagnostic("not-a-module", text))

@@ -8,13 +8,15 @@ what is in the way.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 
 from ...node import runs_deep
 from ..arith.iter_map import detect_iter_map
-from ..expr import BufferRegion, Expr, IntImm, IterVar, Range, Var
+from ..expr import And, BufferRegion, Expr, IntImm, IterVar, Range, Var
 from ..stmt import (
     AttrStmt,
     BlockRef,
@@ -390,30 +392,66 @@ def is_reduction(axis: IterVar) -> bool:
 
 
 def affine_binding_reason(realize: SBlockRealize, loops: Sequence[For]) -> str | None:
-    """Why the bindings of a block are no affine map of the loops around; None when they are."""
-    if trivial_binding(realize) and len({id(v) for v in realize.iter_values}) == len(realize.iter_values):
-        return None
+    """Why the bindings of a block are no affine map of the loops around; None when they are.
+
+    Axes that are plain loop variables are fine in themselves, whatever part of them a predicate leaves out.
+    """
     domains = {lp.loop_var: Range(lp.min, lp.extent) for lp in loops}
-    found = detect_iter_map(realize.iter_values, domains, realize.predicate)
+    conditions = _conjuncts(realize.predicate)
+    mentioned = [_variables(c) & domains.keys() for c in conditions]
+    free = _free_axes(realize.iter_values, domains, [m for m in mentioned if m])
+    values = [v for k, v in enumerate(realize.iter_values) if k not in free]
+    if not values:
+        return None
+    own: set[Expr] = {n for k in free for n in _variables(realize.iter_values[k])}
+    left = {v: dom for v, dom in domains.items() if v not in own}
+    rest = [c for c, used in zip(conditions, mentioned) if own.isdisjoint(used)]
+    found = detect_iter_map(values, left, reduce(And, rest) if rest else True)
     if any(not _is_one(part.scale) for total in found.indices for part in total.args):
         return f"a binding of block `{realize.block.name_hint}` leaves out values of its axis"
-    if found.indices or not realize.iter_values:
+    if found.indices:
         return None
     return (
         f"the bindings of block `{realize.block.name_hint}` are no affine map of the loops: {found.errors[0]}"
     )
 
 
+def _free_axes(
+    values: Sequence[Expr], domains: Mapping[Var, Range], mentioned: Sequence[set[Var]]
+) -> set[int]:
+    """The axes with loops of their own, which only conditions on loops of such axes mention, if any do.
+
+    Such an axis is a loop variable, or counts through several loops without gaps.
+    """
+    used = [_variables(v) & domains.keys() for v in values]
+    uses = Counter([v for vs in used for v in vs])
+    apart = [k for k, vs in enumerate(used) if vs and all(uses[n] == 1 for n in vs)]
+    free = {k for k in apart if isinstance(values[k], Var) or (mentioned and _counts(values[k], domains))}
+    while True:
+        own = {n for k in free for n in used[k]}
+        mixed = [m for m in mentioned if m & own and not m <= own]
+        if not mixed:
+            return free
+        free = {k for k in free if all(used[k].isdisjoint(m) for m in mixed)}
+
+
+def _counts(value: Expr, domains: Mapping[Var, Range]) -> bool:
+    """Whether the value goes once through consecutive numbers while the loops that it mentions run."""
+    own = {v: dom for v, dom in domains.items() if v in _variables(value)}
+    found = detect_iter_map([value], own, check_level="bijective").indices
+    return bool(found) and all(_is_one(part.scale) for part in found[0].args)
+
+
+def _variables(e: Expr) -> set[Var]:
+    return {n for n in walk(e) if isinstance(n, Var)}
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    return [*_conjuncts(e.a), *_conjuncts(e.b)] if isinstance(e, And) else [e]
+
+
 def _is_one(e: Expr) -> bool:
     return isinstance(e, IntImm) and e.value == 1
-
-
-def trivial_binding(realize: SBlockRealize) -> bool:
-    """Whether each axis is bound to a plain variable."""
-    for value in realize.iter_values:
-        if not isinstance(value, Var):
-            return False
-    return True
 
 
 # stage pipelines
@@ -460,5 +498,4 @@ __all__ = [
     "local_scope",
     "reduction_reason",
     "stage_pipeline_reason",
-    "trivial_binding",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import gcd
 from typing import NamedTuple
 
 from ..arith import Analyzer
@@ -10,11 +11,29 @@ from ..arith.intset import EVERYTHING, IntervalSet, eval_set
 from ..arith.iter_map import detect_iter_map
 from ..arith.region import estimate_region_strict_bound
 from ..equal import structural_equal
-from ..expr import GE, LE, LT, And, BufferRegion, Expr, IntImm, IterVar, Max, Min, Range, Var, const
+from ..expr import (
+    GE,
+    GT,
+    LE,
+    LT,
+    And,
+    BufferRegion,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    IntImm,
+    IterVar,
+    Max,
+    Min,
+    Mul,
+    Range,
+    Var,
+    const,
+)
 from ..operators import add, mul, sub
 from ..stmt import BlockRef, For
 from ..types import BufferType
-from ..visitor import substitute, walk
+from ..visitor import Rewriter, substitute, walk
 from .blocks import BlockScope, ChildBlock
 
 
@@ -80,23 +99,71 @@ def _stands_for(child: ChildBlock) -> list[object]:
 
 def _covers(child: ChildBlock, region: BufferRegion, before: Sequence[ChildBlock]) -> bool:
     common = min([shared_loops(child.loops, p.loops) for p in before])
-    outer = [lp for lp in child.loops[:common] if not _threads_share(lp, region.buffer)]
+    shared = [lp for lp in child.loops[:common] if not is_const(lp.extent, 1)]
+    outer = [lp for lp in shared if not _threads_share(lp, region.buffer)]
     ana = Analyzer()
+    bind_sizes(ana, child.loops)
     for lp in outer:
         ana.bind(lp.loop_var, Range(lp.min, lp.extent))
     read = relaxed_region(child, region, outer, ana)
     known = conditions(child.realize.predicate)
+    running = _while_running(child)
     boxes: list[Box] = []
-    for producer in before:
-        for written in producer.block.writes:
-            if written.buffer is region.buffer:
-                held = [*known, *_held_where_read(ana, producer, outer, read, region.buffer)]
-                box = written_box(producer, written, outer, held)
-                if box is not None:
-                    boxes.append(box)
-    if any(_holds(ana, box, read, region.buffer) for box in _joined(ana, boxes)):
-        return True
+    with running.assume(child.realize.predicate):
+        for producer in before:
+            for written in producer.block.writes:
+                if written.buffer is region.buffer:
+                    held = [*known, *_held_where_read(ana, producer, outer, read, region.buffer)]
+                    held += [c for c, plain in _guards(producer, outer) if running.can_prove(plain)]
+                    box = written_box(producer, written, outer, held, running)
+                    if box is not None:
+                        boxes.append(box)
+        boxes = _joined(ana, boxes)
+        if any(_holds(ana, box, read, region.buffer) for box in boxes):
+            return True
+        if known and any(_holds_each(running, box, _bound_region(child, region)) for box in boxes):
+            return True
     return any(_repeats(child, region, p, w) for p in before for w in p.block.writes)
+
+
+def bind_sizes(ana: Analyzer, loops: Sequence[For]) -> None:
+    """Let the analyzer know what holds while the loops run: symbols that are sizes are positive.
+
+    A loop that runs has a positive extent; of a product of sizes, which are not negative, each
+    factor is positive then.
+    """
+    for lp in loops:
+        stack = [lp.extent]
+        while stack:
+            e = stack.pop()
+            if isinstance(e, Mul):
+                stack += [e.a, e.b]
+            elif isinstance(e, Var):
+                ana.bind_bound(e, low=1)
+
+
+def _while_running(child: ChildBlock) -> Analyzer:
+    """What is known of the loops around a block."""
+    ana = Analyzer()
+    bind_sizes(ana, child.loops)
+    for lp in child.loops:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    return ana
+
+
+def _holds_each(ana: Analyzer, box: Box, places: Sequence[Range]) -> bool:
+    """Whether the box holds what is read in each iteration."""
+    return all(
+        _less(ana, w.low, r.min) and _less(ana, add(r.min, r.extent), w.end) for w, r in zip(box, places)
+    )
+
+
+def _guards(producer: ChildBlock, outer: Sequence[For]) -> list[tuple[Expr, Expr]]:
+    """The conditions of a block on the outer loops alone, and each without loops of one iteration."""
+    inner = inner_loops(producer, outer)
+    once = {lp.loop_var: lp.min for lp in inner if is_const(lp.extent, 1)}
+    found = [(c, substitute(c, once)) for c in conditions(producer.realize.predicate)]
+    return [(c, plain) for c, plain in found if not mentions(plain, [lp.loop_var for lp in inner])]
 
 
 def _repeats(child: ChildBlock, region: BufferRegion, producer: ChildBlock, written: BufferRegion) -> bool:
@@ -130,8 +197,7 @@ def _held_where_read(
 ) -> list[Expr]:
     """Guards of the producer on the shared loops that hold wherever the one element read is in the buffer."""
     shape = buffer.ty.shape if isinstance(buffer.ty, BufferType) else ()
-    inner = [lp.loop_var for lp in inner_loops(producer, outer)]
-    guards = [c for c in conditions(producer.realize.predicate) if not mentions(c, inner)]
+    guards = _guards(producer, outer)
     inside: Expr | None = None
     for r, size in zip(read, shape) if guards else ():
         if r.min is not None and r.is_point and r.min.ty is size.ty:
@@ -140,7 +206,7 @@ def _held_where_read(
     if inside is None:
         return []
     with ana.assume(inside):
-        return [c for c in guards if ana.can_prove(c)]
+        return [c for c, plain in guards if ana.can_prove(plain)]
 
 
 def _threads_share(loop: For, buffer: Var) -> bool:
@@ -205,14 +271,18 @@ def _same(ana: Analyzer, a: Extent, b: Extent) -> bool:
 
 
 def written_box(
-    child: ChildBlock, region: BufferRegion, outer: int | Sequence[For], known: Sequence[Expr] = ()
+    child: ChildBlock,
+    region: BufferRegion,
+    outer: int | Sequence[For],
+    known: Sequence[Expr] = (),
+    where: Analyzer | None = None,
 ) -> Box | None:
     """A box of which a block writes every cell in the iterations of its loops but the outer ones.
 
     `outer` are those loops, or how many of the outermost.
 
-    The ends mention variables from outside those loops only.  `known` are conditions that hold.
-    None where no such box is found: the cells do not fill one, or a guard is in the way.
+    The ends mention variables from outside those loops only.  `known` are conditions that hold, `where` knows
+    what else holds.  None where no such box is found: the cells do not fill one, or a guard is in the way.
     """
     inner = inner_loops(child, outer)
     iters = {lp.loop_var: Range(lp.min, lp.extent) for lp in inner}
@@ -223,9 +293,9 @@ def written_box(
         if not mentions(c, iters.keys() - single.keys()) and not Analyzer().can_prove(substitute(c, single)):
             return None
     mapping = {axis.var: value for axis, value in zip(child.block.iter_vars, child.realize.iter_values)}
-    lows = [substitute(r.min, mapping) for r in region.region]
+    lows = [_by_parts(substitute(r.min, mapping), inner) for r in region.region]
     predicate: Expr | bool = True
-    for c in _of_first_terms(guard, inner, lows):
+    for c in _of_first_terms(guard, inner, lows, where or Analyzer()):
         predicate = c if predicate is True else And(predicate, c)
     found = detect_iter_map(lows, iters, predicate)
     if lows and not found.indices:
@@ -249,7 +319,52 @@ def written_box(
     return tuple(box)
 
 
-def _of_first_terms(guard: Sequence[Expr], inner: Sequence[For], lows: Sequence[Expr]) -> list[Expr]:
+def _by_parts(e: Expr, inner: Sequence[For]) -> Expr:
+    """The expression with quotients and remainders taken apart that the inner loops do not carry over:
+    (16 * i + j) % 64 is 16 * i % 64 + j for j below 16.
+    """
+    variables = [lp.loop_var for lp in inner]
+    if not any(isinstance(n, FloorDiv | FloorMod) and mentions(n, variables) for n in walk(e)):
+        return e
+    ana = Analyzer()
+    for lp in inner:
+        ana.bind(lp.loop_var, Range(lp.min, lp.extent))
+    return _Parts(ana, {lp.loop_var: lp.min for lp in inner})(e)
+
+
+class _Parts(Rewriter):
+    """Takes quotients and remainders apart into what the variables change and what they do not."""
+
+    def __init__(self, ana: Analyzer, first: dict[Var, Expr]) -> None:
+        super().__init__()
+        self.ana, self.first = ana, first
+
+    def visit_FloorDiv(self, e: FloorDiv) -> Expr:
+        """The quotient of what does not change, where the change does not reach the next one."""
+        made = self.visit_fields(e)
+        base = self._base(made)
+        return made if base is None else FloorDiv(base, made.b)
+
+    def visit_FloorMod(self, e: FloorMod) -> Expr:
+        """The remainder of what does not change, and the change."""
+        made = self.visit_fields(e)
+        base = self._base(made)
+        return made if base is None else add(FloorMod(base, made.b), self.ana.simplify(sub(made.a, base)))
+
+    def _base(self, e: FloorDiv | FloorMod) -> Expr | None:
+        """What is divided at the first iteration; None where other iterations might pass a multiple."""
+        if not isinstance(e.b, IntImm) or e.b.value <= 0 or not mentions(e.a, self.first):
+            return None
+        base = self.ana.simplify(substitute(e.a, self.first))
+        change = self.ana.const_int_bound(self.ana.simplify(sub(e.a, base)))
+        steps = self.ana.modular_set(base)
+        width = gcd(steps.coeff, e.b.value)
+        return base if steps.base % width == 0 and 0 <= change.min and change.max < width else None
+
+
+def _of_first_terms(
+    guard: Sequence[Expr], inner: Sequence[For], lows: Sequence[Expr], where: Analyzer
+) -> list[Expr]:
     """What the guards ask of the first iterations of the loops on which the place does not depend.
 
     A cell that is written in those is written.
@@ -260,8 +375,9 @@ def _of_first_terms(guard: Sequence[Expr], inner: Sequence[For], lows: Sequence[
     ana = Analyzer()
     for lp in inner:
         ana.bind(lp.loop_var, Range(lp.min, lp.extent))
-        runs = isinstance(lp.extent, IntImm) and lp.extent.value > 0
-        if runs and not any(mentions(low, [lp.loop_var]) for low in lows):
+        if not any(mentions(low, [lp.loop_var]) for low in lows) and where.can_prove(
+            GT(lp.extent, const(0, lp.extent.dtype))
+        ):
             first[lp.loop_var] = lp.min
     asked = [substitute(c, first) for c in guard] if first else list(guard)
     return [c for c in asked if not ana.can_prove(c)]

@@ -9,9 +9,9 @@ from ...node import Node, runs_deep
 from ..arith import Analyzer
 from ..expr import BufferLoad, Cast, Expr, IterVar, Var
 from ..function import PrimFunc
-from ..stmt import AllocBuffer, AttrStmt, BufferStore, For, ForKind
+from ..stmt import AllocBuffer, AttrStmt, BufferStore, DeclBuffer, For, ForKind, Stmt
 from ..types import BufferType
-from ..visitor import Visitor
+from ..visitor import Visitor, children, walk
 from .memory import buffer_bytes
 
 LIMITS = (
@@ -49,30 +49,59 @@ def verify_memory(func: PrimFunc, device: str | None = None) -> bool:
 
 
 class _HostAccesses(Visitor):
+    """Collects host accesses of device memory: parameters, and what the host allocates for kernels."""
+
     def __init__(self, func: PrimFunc) -> None:
-        self.params = {p for p in func.params if isinstance(p.ty, BufferType)}
+        self.memory = {p for p in func.params if isinstance(p.ty, BufferType)}
+        self.memory |= {v for s in _kernels(func.body) for v in walk(s) if isinstance(v, Var)}
+        self.known = {p for p in func.params if isinstance(p.ty, BufferType)}
         self.found: list[Node] = []
 
     def visit_AttrStmt(self, stmt: AttrStmt) -> None:
-        if stmt.attr_key not in ("thread_extent", "pipeline_exec_scope", "device_scope"):
+        if not _on_device(stmt):
             self.visit_fields(stmt)
 
     def visit_For(self, loop: For) -> None:
-        if loop.kind is not ForKind.THREAD_BINDING:
+        if not _on_device(loop):
             self.visit_fields(loop)
 
+    def visit_AllocBuffer(self, stmt: AllocBuffer) -> None:
+        if stmt.buffer in self.memory:
+            self.known.add(stmt.buffer)
+
+    def visit_DeclBuffer(self, stmt: DeclBuffer) -> None:
+        if any(v in self.known for v in walk(stmt.data)):
+            self.known.add(stmt.buffer)
+
     def visit_BufferLoad(self, e: BufferLoad) -> None:
-        if e.buffer in self.params:
+        if e.buffer in self.known:
             self.found.append(e)
         for index in e.indices:
             self.visit(index)
 
     def visit_BufferStore(self, stmt: BufferStore) -> None:
-        if stmt.buffer in self.params:
+        if stmt.buffer in self.known:
             self.found.append(stmt)
         self.visit(stmt.value)
         for index in stmt.indices:
             self.visit(index)
+
+
+def _on_device(stmt: Node) -> bool:
+    """Whether the statement's body runs on the device."""
+    if isinstance(stmt, For):
+        return stmt.kind is ForKind.THREAD_BINDING
+    return isinstance(stmt, AttrStmt) and stmt.attr_key in _DEVICE_PARTS
+
+
+_DEVICE_PARTS = ("thread_extent", "pipeline_exec_scope", "device_scope")
+
+
+def _kernels(body: Node) -> list[Node]:
+    """The parts that run on the device."""
+    if _on_device(body):
+        return [body]
+    return [k for c in children(body) if isinstance(c, Stmt) for k in _kernels(c)]
 
 
 @runs_deep

@@ -23,6 +23,8 @@ from ..expr import (
     Cast,
     Comparison,
     Expr,
+    FloorDiv,
+    FloorMod,
     IntImm,
     IterVar,
     Let,
@@ -84,14 +86,19 @@ def touched_buffers(node: Stmt) -> dict[Var, int]:
 
 
 @runs_deep
-def access_boxes(node: Stmt, buffers: Iterable[Var]) -> dict[Var, tuple[Range, ...]]:
+def access_boxes(
+    node: Stmt, buffers: Iterable[Var], ana: Analyzer | None = None
+) -> dict[Var, tuple[Range, ...]]:
     """For each of the buffers the smallest box shown to hold every access of it in the statement.
 
     Left out are those that are not accessed, or whose accesses have no known ends.  Loops inside
-    are run through; what the ends mention is defined outside.  Bodies of blocks count, not the
-    regions that they declare.
+    are run through; what the ends mention is defined outside, where the analyzer may know its ranges.
+    Bodies of blocks count, not the regions that they declare.
     """
     finder = _Finder(node, inside_blocks=True)
+    if ana is not None:
+        finder.ana = ana.clone()
+        finder.domain = {v: IntervalSet.point(const(n, v.dtype)) for v, n in ana.numbers().items()}
     finder.visit(node)
     result: dict[Var, tuple[Range, ...]] = {}
     for buffer in buffers:
@@ -200,6 +207,8 @@ class _Finder(Visitor):
         for node in walk(e):
             if isinstance(node, BufferLoad) and (node.buffer in self.inner or node.buffer in self.changing):
                 return EVERYTHING
+        if self.inside_blocks and any(isinstance(n, FloorDiv | FloorMod) for n in walk(e)):
+            e = self.ana.simplify(e)
         return eval_set(e, self.domain, self.ana)
 
     def evaluate_range(self, dom: Range) -> IntervalSet:
@@ -279,6 +288,8 @@ class _Finder(Visitor):
     def visit_For(self, loop: For) -> None:
         self.visit(loop.min)
         self.visit(loop.extent)
+        if self.inside_blocks:
+            self.ana.bind(loop.loop_var, Range(*_one_type(loop.min, loop.extent)))
         self.domain[loop.loop_var] = self.evaluate_range(Range(*_one_type(loop.min, loop.extent)))
         self.visit(loop.body)
 

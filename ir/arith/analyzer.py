@@ -20,6 +20,7 @@ from ..expr import (
     Call,
     Comparison,
     Expr,
+    FloorDiv,
     FloorMod,
     IntImm,
     Mod,
@@ -51,7 +52,8 @@ class Analyzer:
     False for index arithmetic, which does not overflow; True for data arithmetic, which wraps.
     Unsigned arithmetic always counts as wrapping.  With `strict`, simplifying a sum never makes
     an intermediate value overflow that did not before; without, sums take their canonical form.
-    A simplification may remove a run-time error, never add one.
+    A simplification may remove a run-time error, never add one.  Without `spread_casts` a sum that is
+    converted to a wider type stays together, so that it is computed in the narrow one.
     """
 
     def __init__(self, *, data: bool = False, strict: bool = False) -> None:
@@ -64,6 +66,7 @@ class Analyzer:
         self.unbounded: set[int] = set()
         self.fired: set[str] | None = None
         self.chained = True
+        self.spread_casts = True
         self.steps = 0
         self.floored = False
         self._bounds: dict[Var, Bound] = {}
@@ -73,6 +76,7 @@ class Analyzer:
     def clone(self) -> Analyzer:
         """An analyzer that knows the same; what either learns later, the other does not."""
         other = Analyzer(data=self.data, strict=self.strict)
+        other.spread_casts = self.spread_casts
         self.copy_to(other)
         return other
 
@@ -153,6 +157,10 @@ class Analyzer:
     def is_bound(self, var: Var) -> bool:
         """Whether bounds of the variable are known beside those of its type."""
         return var in self._bounds
+
+    def numbers(self) -> dict[Var, int]:
+        """The variables that are known to have one value."""
+        return {v: b.min for v, b in self._bounds.items() if b.min == b.max}
 
     def forget_var(self, var: Var) -> None:
         """What was bound of the variable is no longer known; facts of conditions stay."""
@@ -397,6 +405,11 @@ class Analyzer:
             return bool(result.value)
         if isinstance(result, And):
             return self.can_prove(result.a) and self.can_prove(result.b)
+        if isinstance(result, LT) and isinstance(result.a, FloorDiv) and not self.wraps(result.a):
+            # x // y < z is x < z * y; of a divisor that is a number the simplifier knows that
+            x, y = result.a.a, result.a.b
+            if not isinstance(y, IntImm) and self.bound(y).min > 0:
+                return self.can_prove(LT(x, Mul(result.b, y)))
         return False
 
     @runs_deep

@@ -228,6 +228,8 @@ def _floordiv(ev: _Evaluator, e: FloorDiv) -> IntervalSet:
     a, b = ev.visit(e.a), ev.visit(e.b)
     if not b.is_point or b.min is None:
         return EVERYTHING
+    if a.is_point:
+        return _point(ev._op(FloorDiv, a.min, b.min))
     bound = ev.ana.bound(b.min)
     if bound.min > 0:
         return IntervalSet(ev._op(FloorDiv, a.min, b.min), ev._op(FloorDiv, a.max, b.min))
@@ -236,8 +238,14 @@ def _floordiv(ev: _Evaluator, e: FloorDiv) -> IntervalSet:
     return EVERYTHING
 
 
+def _point(e: Expr | None) -> IntervalSet:
+    return EVERYTHING if e is None else IntervalSet.point(e)
+
+
 def _floormod(ev: _Evaluator, e: FloorMod) -> IntervalSet:
     a, b = ev.visit(e.a), ev.visit(e.b)
+    if a.is_point and b.is_point:
+        return _point(ev._op(FloorMod, a.min, b.min))
     if not b.is_point or b.min is None or ev.ana.bound(b.min).min <= 0:
         return EVERYTHING
     divisor = b.min

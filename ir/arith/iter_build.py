@@ -477,7 +477,8 @@ class IterBuilder:
             unit_first = best is not None and s.scale == best.scale and s.extent == 1 != best.extent
             if smaller or unit_first:
                 best = s
-        if same is not None and (best is None or _compare(best.scale, same.scale) >= 0):
+        once = best is None or best.extent == 1  # such a split fits anywhere: later
+        if same is not None and (best is None or once or _compare(best.scale, same.scale) >= 0):
             return same
         if best is not None and self.sizes.exact(best.scale, unit) is not None:
             if best.extent == 1 or self.sizes.below(best.scale, reach):

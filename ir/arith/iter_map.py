@@ -371,7 +371,8 @@ class _Check:
         if self.bijective:
             raise NotAffine("an iterator is padded")
         if not self.builder._reaches(last):
-            if not sizes.below(end, count):
+            # An iterator that runs has a positive extent, which is no less than what divides it.
+            if sizes.exact(count, end) is None and not sizes.below(end, count):
                 raise NotAffine("a part of an iterator does not take all its values")
             return
         # blocks of size `first.lower` from the first that is reached to the last

@@ -12,7 +12,6 @@ from ...errors import Span
 from ...node import DERIVED, IGNORED, Node, runs_deep
 from ..equal import structural_equal
 from ..expr import Add, Expr, FloorDiv, FloorMod, IntImm, Mul, Sub, as_expr, const
-from ..operators import mul
 from ..types import PrimType, Type
 from .analyzer import Analyzer
 from .sizes import Sizes
@@ -124,7 +123,7 @@ def _joined(total: Expr | None, e: Expr) -> Expr:
 
 def _split(e: IterSplitExpr, sizes: Sizes) -> Expr:
     value = _plain(e.source.source, sizes)
-    lower, extent, scale = sizes.of(e.lower_factor), sizes.of(e.extent), sizes.of(e.scale)
+    extent, lower, scale = sizes.of(e.extent), sizes.of(e.lower_factor), sizes.of(e.scale)
     whole = sizes.of(e.source.extent)
     if extent == 1 and whole != 1:
         return const(0, e.dtype)
@@ -134,7 +133,7 @@ def _split(e: IterSplitExpr, sizes: Sizes) -> Expr:
     if not reaches and isinstance(ty, PrimType):
         reaches = sizes.ceil(whole, lower, ty.dtype) == extent
     if not reaches:
-        value = FloorMod(value, e.extent if lower == 1 else mul(e.lower_factor, e.extent))
+        value = FloorMod(value, e.extent if lower == 1 else sizes.expr(end, e.dtype))
     if lower != 1:
         value = FloorDiv(value, e.lower_factor)
     return value if scale == 1 else Mul(value, e.scale)

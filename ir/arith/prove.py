@@ -87,6 +87,12 @@ def _by_facts(ana: Analyzer, total: Linear, chain: int, used: tuple[int, ...], t
             shorter = len(rest.terms) <= len(total.terms)
             if chain > 1 and shorter and _by_facts(ana, rest, chain - 1, (*used, number), tries):
                 return True
+        for times in _factors(fact, total):
+            # of integers, x <= 0 where times * x < times
+            rest = total.scaled(times)
+            rest.const -= times - 1
+            if times > 1 and rest.add(fact, -1).bound(ana).max <= 0:
+                return True
     return False
 
 

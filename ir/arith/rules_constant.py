@@ -100,6 +100,8 @@ def cast_sum(ana: Analyzer, e: Cast) -> Expr | None:
     if type(inner) not in (Add, Sub, Mul) or not isinstance(e.ty, PrimType) or not e.dtype.is_int:
         return None
     old, new = inner.dtype, e.dtype
+    if old.bits < new.bits and not ana.spread_casts:
+        return None
     if not old.is_int or not old.is_scalar or old.bits == new.bits or not ana.is_exact(inner):
         return None
     total = ana.linear(inner)

@@ -180,12 +180,25 @@ class Sizes:
         """Whether a <= b is certain."""
         if isinstance(a, int) and isinstance(b, int):
             return a <= b
-        difference = self.sub(a, b)
+        difference = self._without_rounding(self.sub(a, b))
         if isinstance(difference, int):
             return difference <= 0
         wide = DType("int64")
         with self.ana.mode(data=False):
             return self.ana.never_positive(self.ana.linear(self.expr(difference, wide)))
+
+    def _without_rounding(self, a: Size) -> Size:
+        """A size that is at least this one, without `c * (e // c)` where that is possible.
+
+        That is at most e, and at least e - (c - 1): what is rounded up to whole blocks is no less.
+        """
+        for m, c in _terms(a).items():
+            atom = self.atoms[m[0]] if len(m) == 1 else None
+            by = atom.b.value if isinstance(atom, FloorDiv) and isinstance(atom.b, IntImm) else 0
+            if by > 0 and c % by == 0 and isinstance(atom, FloorDiv):
+                exact = self.of(atom.a) if c > 0 else self.sub(self.of(atom.a), by - 1)
+                return self.add(self.add(a, Poly({m: c}), -1), exact, c // by)
+        return a
 
     def smaller(self, a: Size, b: Size, dtype: DType) -> Size:
         """min(a, b)"""

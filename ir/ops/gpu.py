@@ -36,7 +36,7 @@ define("tirx.tvm_kernel_replace_point", "", VOID, "Where a persistent kernel is 
 
 _LOAD = "fragment, m, n, k, index, buffer_ptr, stride, layout"
 _MMA = "fragment_d, index_d, fragment_a, index_a, fragment_b, index_b, fragment_c, index_c"
-define("tirx.tvm_load_matrix_sync", _LOAD, VOID, "Loads a matrix fragment.", Effect.READ)
+define("tirx.tvm_load_matrix_sync", _LOAD, VOID, "Loads a matrix fragment.", Effect.UPDATE)
 define("tirx.tvm_store_matrix_sync", _LOAD, VOID, "Stores a matrix fragment.", Effect.UPDATE)
 define("tirx.tvm_mma_sync", _MMA, VOID, "Multiplies and accumulates fragments.", Effect.UPDATE)
 define("tirx.tvm_bmma_sync", _MMA, VOID, "The same of one-bit fragments.", Effect.UPDATE)
@@ -70,17 +70,36 @@ define(
 
 define(
     "tirx.s_tir.cp_async_raw",
-    "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes",
+    "dtype, shared_ptr, shared_offset, global_ptr, global_offset, bytes, *predicate",
     "dtype",
-    "An asynchronous copy from global to shared memory.",
+    "An asynchronous copy from global to shared memory; of zeros where the predicate, if any, is false.",
     Effect.UPDATE,
     aliases=("ptx_cp_async",),
 )
 define(
+    "tirx.ptx.cp_async_commit_group",
+    "",
+    VOID,
+    "Makes a group of the asynchronous copies that this thread has started since the last one.",
+    Effect.UPDATE,
+    script="ptx.cp.async_.commit_group",
+    aliases=("ptx_commit_group",),
+)
+define(
+    "tirx.ptx.cp_async_wait_group",
+    "num",
+    VOID,
+    "Waits until at most `num` groups of asynchronous copies of this thread, the latest, are under way.",
+    Effect.UPDATE,
+    script="ptx.cp.async_.wait_group",
+    aliases=("ptx_wait_group",),
+)
+define(
     "tirx.s_tir.ldg32",
     "reg, guard, addr, local_addr",
-    "first",
-    "A guarded 32-bit load into a register.",
+    lambda reg, *_: pointee(reg)[0],
+    "A guarded 32-bit load from global memory into an element of a buffer.",
+    Effect.UPDATE,
     aliases=("ptx_ldg32",),
 )
 

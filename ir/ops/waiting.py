@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...errors import Diagnostic, UnsupportedError
+from ..op import script_record
 
 NAMESPACES: Final[frozenset[str]] = frozenset(
     {
@@ -78,6 +79,8 @@ def is_waiting(name: str) -> bool:
     """Whether a dotted name below `T` belongs to the part of the surface that is not supported yet."""
     if name in NAMES or name in NAMESPACES:
         return True
+    if script_record(name) is not None:
+        return False
     parts = name.split(".")
     return any(".".join(parts[:n]) in NAMESPACES for n in range(1, len(parts)))
 

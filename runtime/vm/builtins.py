@@ -190,12 +190,13 @@ def make_closure(function: Any, *captured: Any) -> Closure:
 
 
 @builtin("invoke_closure")
-def invoke_closure(vm: VirtualMachine, closure: Any, *args: Any) -> Any:
+def invoke_closure(vm: Any, closure: Any, *args: Any) -> Any:
     """Call a closure, or another function that a register holds."""
     if isinstance(closure, Closure):
         return vm.run(closure.name, (*args, *closure.captured))
     if isinstance(closure, PackedFunc) or callable(closure):
-        return take_in(closure(*[give_out(a) for a in args]))
+        result = closure(*[give_out(a) for a in args])
+        return take_in(result) if vm is None else vm.take_in(result)
     raise ArgumentTypeError(Diagnostic("argument-type", f"{describe(closure)} is no function"))
 
 

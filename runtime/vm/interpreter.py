@@ -93,7 +93,7 @@ class Interpreter:
                 return self.vm
             return None if a.value == VOID else registers[a.value]
         if a.kind == CONSTANT:
-            return self.exe.constants[a.value]
+            return self.vm.constant(a.value)
         if a.kind == FUNCTION:
             return self.vm.value_of(a.value)
         return a.value

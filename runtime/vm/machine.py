@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic, UnsupportedError
+from ...errors import ArgumentTypeError, ArgumentValueError, Diagnostic
 from ..device import Device
 from ..module import BenchmarkResult, Module
 from ..registry import PackedFunc, UnknownFunctionError, get_global_func
@@ -18,6 +18,7 @@ from .bytecode import Executable, Function
 from .interpreter import Interpreter, Step, check_count
 from .module import VMModule
 from .native import Native, provided
+from .on_device import Place
 from .values import CPU, Closure, give_out, take_in
 
 
@@ -37,11 +38,12 @@ class VirtualMachine:
     ) -> None:
         self.module = _module(rt_mod)
         self.executable = self.module.executable
-        self.devices = _devices(device)
+        self.devices = _devices(device, self.module)
+        self.place = None if self.devices[0] is CPU else Place(self.devices)
         _check_memory(memory_cfg)
         self._functions: list[Callable[..., Any] | None] = [None] * len(self.executable.functions)
         self._interpreter = Interpreter(self)
-        code = self.module.code or provided()
+        code = None if self.place is not None else self.module.code or provided()
         self._native = None if code is None else Native(self, code)
         self._made: dict[str, Callable[..., Any]] = {}
         self._inputs: dict[str, tuple[Any, ...]] = {}
@@ -99,14 +101,32 @@ class VirtualMachine:
     def _find(self, name: str) -> Callable[..., Any]:
         kernel = self.module.kernels.get(name)
         if kernel is not None:
-            return kernel
+            return kernel if self.place is None else self.place.kernel(kernel)
         if name in BUILTINS:
-            return BUILTINS[name]
+            other = None if self.place is None else self.place.builtin(name)
+            return other or BUILTINS[name]
         for imported in self.module.imports:
             if name in imported:
-                return outside(imported[name])
+                return self.outside(imported[name])
         get_global_func(name)
-        return lambda *args: outside(get_global_func(name))(*args)
+        return lambda *args: self.outside(get_global_func(name))(*args)
+
+    def outside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function for callers outside, taking and giving values as registers hold them."""
+
+        def call(*args: Any) -> Any:
+            return self.take_in(function(*[give_out(a) for a in args]), "the result")
+
+        return call
+
+    def take_in(self, value: Any, what: str = "the argument") -> Any:
+        """The value as registers hold it; see `values.take_in`."""
+        return take_in(value, what) if self.place is None else self.place.take_in(value, what)
+
+    def constant(self, number: int) -> Any:
+        """A constant of the module as registers hold it."""
+        value = self.executable.constants[number]
+        return value if self.place is None else self.place.constant(number, value)
 
     def value_of(self, number: int) -> Any:
         """A function of the table as a value."""
@@ -117,13 +137,14 @@ class VirtualMachine:
 
     def invoke_closure(self, closure: Any, *args: Any) -> Any:
         """Call a closure that a function gave."""
-        return give_out(BUILTINS["vm.builtin.invoke_closure"](self, closure, *[take_in(a) for a in args]))
+        values = [self.take_in(a) for a in args]
+        return give_out(BUILTINS["vm.builtin.invoke_closure"](self, closure, *values))
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Keep arguments for `invoke_stateful`. Raises as calling does for a wrong number of them."""
         f = self.executable.functions[self.executable.index(func_name)]
         values = bind(f.name, f.params, args, kwargs)
-        self._inputs[func_name] = tuple([take_in(v) for v in values])
+        self._inputs[func_name] = tuple([self.take_in(v) for v in values])
 
     def invoke_stateful(self, func_name: str) -> None:
         """Run a function on the arguments that were set; `get_outputs` has the result."""
@@ -146,7 +167,7 @@ class VirtualMachine:
     ) -> None:
         """Keep a call of a function as a function without parameters, `vm[saved_name]`."""
         f = self.executable.functions[self.executable.index(func_name)]
-        values = tuple([take_in(v) for v in bind(f.name, f.params, args, kwargs)])
+        values = tuple([self.take_in(v) for v in bind(f.name, f.params, args, kwargs)])
         check_count(f, len(values))
 
         def saved() -> Any:
@@ -171,7 +192,7 @@ class VirtualMachine:
     def profile(self, func_name: str, *args: Any, **kwargs: Any) -> list[Step]:
         """The steps of one call: function, number of the instruction, what it called, seconds."""
         f = self.executable.functions[self.executable.index(func_name)]
-        values = tuple([take_in(v) for v in bind(f.name, f.params, args, kwargs)])
+        values = tuple([self.take_in(v) for v in bind(f.name, f.params, args, kwargs)])
         self._interpreter.run(self.executable.index(func_name), values)
         self._interpreter.steps = []
         try:
@@ -190,7 +211,8 @@ class VirtualMachine:
         **options: Any,
     ) -> Callable[..., BenchmarkResult]:
         """A function that times calls with the arguments it gets; see `Module.time`."""
-        timed = Module("vm", {func_name: self[func_name]})
+        wait = None if self.place is None else self.place.driver.wait
+        timed = Module("vm", {func_name: self[func_name]}, wait=wait)
         return timed.time_evaluator(func_name, dev, number, repeat, min_repeat_ms)
 
 
@@ -210,14 +232,16 @@ class Entry:
         """Run it. Raises ArgumentTypeError or ArgumentValueError, naming the parameter."""
         info = self.info
         values = bind(info.name, info.params, args, kwargs) if kwargs else args
-        return give_out(self.vm._interpreter.run(self.number, take_all(info, values)))
+        return give_out(self.vm._interpreter.run(self.number, take_all(info, values, self.vm.take_in)))
 
 
-def take_all(info: Function, values: Sequence[Any]) -> tuple[Any, ...]:
+def take_all(
+    info: Function, values: Sequence[Any], take: Callable[[Any, str], Any] = take_in
+) -> tuple[Any, ...]:
     """Arguments as registers hold them. Raises as calling does, naming the parameter."""
     check_count(info, len(values))
     named = zip(info.params, values)
-    return tuple([take_in(v, f"{info.name}: parameter {k + 1} ({p})") for k, (p, v) in enumerate(named)])
+    return tuple([take(v, f"{info.name}: parameter {k + 1} ({p})") for k, (p, v) in enumerate(named)])
 
 
 def bind(name: str, params: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -239,15 +263,6 @@ def bind(name: str, params: Sequence[str], args: Sequence[Any], kwargs: Mapping[
     return tuple([bound[p] for p in params])
 
 
-def outside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function for callers outside, taking and giving values as registers hold them."""
-
-    def call(*args: Any) -> Any:
-        return take_in(function(*[give_out(a) for a in args]), "the result")
-
-    return call
-
-
 def _module(given: Any) -> VMModule:
     if isinstance(given, VMModule):
         return given
@@ -260,12 +275,15 @@ def _module(given: Any) -> VMModule:
     raise ArgumentTypeError(Diagnostic("not-a-module", text, help=help))
 
 
-def _devices(given: Any) -> tuple[Device, ...]:
+def _devices(given: Any, module: VMModule) -> tuple[Device, ...]:
+    """The devices of a machine, the CPU last. Raises ArgumentValueError where the module runs elsewhere."""
     listed = given if isinstance(given, list | tuple) else [given]
     found = [Device(d) for d in listed]
-    for d in found:
-        if d.kind != "cpu":
-            raise UnsupportedError(f"a virtual machine on `{d}` is not supported yet; `cpu` is")
+    if not found or found[0].kind != module.device:
+        where = f"`{found[0]}`" if found else "no device"
+        text = f"the module was built for `{module.device}`; a virtual machine on {where} cannot run it"
+        help = (f'make the machine so: `VirtualMachine(module, "{module.device}")`',)
+        raise ArgumentValueError(Diagnostic("argument-device", text, help=help))
     return tuple(dict.fromkeys([*found, CPU]))
 
 

@@ -19,10 +19,11 @@ class VMModule(Module):
     """A built module with graph functions; `VirtualMachine(module)` runs it, and so does calling it.
 
     `kernels` are the functions that bytecode calls by name, on arrays; `native` gives them as machine code
-    calls them, and `code` is the interpreter in machine code that the module brings along.
+    calls them, and `code` is the interpreter in machine code that the module brings along.  `device` is the
+    kind of device that the kernels are for.
     """
 
-    __slots__ = ("_machine", "_native", "code", "executable", "kernels")
+    __slots__ = ("_machine", "_native", "code", "device", "executable", "kernels")
 
     def __init__(
         self,
@@ -36,16 +37,19 @@ class VMModule(Module):
         metadata: Mapping[str, Any] | None = None,
         native: Callable[[str], NativeKernel | None] | None = None,
         code: Code | None = None,
+        device: str = "cpu",
+        wait: Callable[[], None] | None = None,
     ) -> None:
         texts = {"bytecode": executable.as_text, "python": executable.as_python, **(sources or {})}
         super().__init__(
-            "vm", functions or {}, sources=texts, imports=imports, write=write, metadata=metadata
+            "vm", functions or {}, sources=texts, imports=imports, write=write, metadata=metadata, wait=wait
         )
         self.executable = executable
         self.kernels = dict(kernels)
         self._machine: VirtualMachine | None = None
         self._native = native
         self.code = code
+        self.device = device
         for name in executable.entries:
             self._functions[name] = self._later(name)
 
@@ -66,7 +70,7 @@ class VMModule(Module):
         from .machine import VirtualMachine
 
         if self._machine is None:
-            self._machine = VirtualMachine(self)
+            self._machine = VirtualMachine(self, self.device)
         return self._machine
 
     def as_text(self, constants: bool = False) -> str:

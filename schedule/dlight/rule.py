@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from ...errors import ScheduleError
 from ...ir import AttrStmt, For, ForKind, IRModule, PrimFunc, walk
@@ -45,18 +45,22 @@ class Applied(NamedTuple):
 def default_schedule(
     mod: IRModule,
     target: Target | str = "llvm",
-    rules: Sequence[Rule] | None = None,
+    rules: Sequence[Any] | None = None,
     report: list[Applied] | None = None,
 ) -> IRModule:
     """The module with each function that nobody scheduled scheduled by the first rules that know its blocks.
 
     The results are the same but for the order in which floating sums are added.  `rules` stand in
-    for the rules of the target's kind; `report` receives what was applied.  The decision depends on
-    the program and the target only.
+    for the rules of the target's kind (`Rule`, for GPUs `gpu.GpuRule`); `report` receives what was
+    applied.  The decision depends on the program and the target only.
     """
+    target = Target(target)
+    if "gpu" in target.keys:
+        from .gpu.apply import schedule_for_gpu
+
+        return schedule_for_gpu(mod, target, rules, report)
     from .cpu import CPU_RULES
 
-    target = Target(target)
     machine = machine_of(target)
     chosen = CPU_RULES if rules is None else tuple(rules)
     changed = {}

@@ -7,6 +7,9 @@ from typing import Any
 
 from ...errors import LoopwrightError
 from ...ir import (
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
     Cast,
     Expr,
     For,
@@ -14,6 +17,7 @@ from ...ir import (
     IntImm,
     IterVar,
     Range,
+    Rewriter,
     SBlock,
     SBlockRealize,
     Var,
@@ -90,10 +94,37 @@ def transform_block_layout(state: State, block: SBlockRV, index_map: IndexMap | 
         for old, v in zip(node.iter_vars, index_map.initial_indices):
             if e is v:
                 table[old.var] = _typed(new.var, old.var)
-    made: SBlock = substitute(node.replace(iter_vars=()), table).replace(iter_vars=axes)
+    plain = _PlainIndices(ana)(substitute(node.replace(iter_vars=()), table))
+    made: SBlock = plain.replace(iter_vars=axes)
     inner = SBlockRealize(new_loops, realize.predicate, made)
     stands = loops[0] if loops else realize
     return state.replace(stands, serial_loops(new_loops, shape, inner))
+
+
+class _PlainIndices(Rewriter):
+    """Simplifies the indices of accesses and regions by what the analyzer knows; other values stay."""
+
+    def __init__(self, ana: Analyzer) -> None:
+        super().__init__()
+        self.ana = ana
+
+    def visit_BufferLoad(self, e: BufferLoad) -> Any:
+        """A load at simpler indices."""
+        return self._simpler(self.visit_fields(e))
+
+    def visit_BufferStore(self, stmt: BufferStore) -> Any:
+        """A store at simpler indices."""
+        return self._simpler(self.visit_fields(stmt))
+
+    def visit_BufferRegion(self, region: BufferRegion) -> Any:
+        """A box with simpler bounds."""
+        ranges = [Range(self.ana.simplify(r.min), self.ana.simplify(r.extent)) for r in region.region]
+        return region.replace(region=ranges)
+
+    def _simpler(self, access: Any) -> Any:
+        indices = tuple([self.ana.simplify(i) for i in access.indices])
+        same = all(a is b for a, b in zip(indices, access.indices))
+        return access if same else access.replace(indices=indices)
 
 
 def _typed(value: Expr, like: Var) -> Expr:

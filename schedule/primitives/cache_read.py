@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ir import BufferRegion, Expr, Var, const
+from ...ir import BufferLoad, BufferRegion, Expr, IntImm, Var, const, structural_equal, walk
 from ...ir.analysis.blocks import BlockScope, ChildBlock
 from ...ir.analysis.cover import shared_loops
 from ...ir.arith import Analyzer
@@ -23,9 +23,10 @@ from ..legality_data import (
     storage_scope_reason,
     written_before_reason,
 )
+from ..legality_inline import may_skip_reads
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import guard
+from ..rewrite import guard, is_const, is_true
 from ..state import State, identity
 from ..written import fills_reason, initialised_reason, outer_condition
 
@@ -113,7 +114,7 @@ def cache_read(
     copied = guard(made.stmt, condition)
     for reader in readers:
         realize = state.realize(reader.ref)
-        state = state.replace(realize, Redirect(buffer, copy, *moves, reads_only=True)(realize))
+        state = state.replace(realize, Redirect(buffer, copy, *moves, reads_only=True, tidy=ana)(realize))
     if at is None:
         node = state.block(root)
         state = state.replace_block(root, node.replace(body=seq([copied, node.body])))
@@ -236,8 +237,28 @@ def _part_from_outside(
         if not holds(ana, ranges, relaxed(child, regions, 0, ana)):
             return whole(buffer), False
     box = [_as_set(declared[0], k, ana) for k in range(len(ranges))]
-    part = part_of(buffer, box, ana, clip=False)
+    part = _without_needless_limits(state.scope(root), part_of(buffer, box, ana, clip=False), buffer, readers)
     return known_extents(part, buffer, size_vars(state, root)), True
+
+
+def _without_needless_limits(
+    scope: BlockScope, part: Part, buffer: Var, readers: Sequence[ChildBlock]
+) -> Part:
+    """The part without limits where it is one index that a block reads at in any case."""
+    inside: set[int] = set()
+    for child in readers:
+        runs = all(isinstance(lp.extent, IntImm) and lp.extent.value > 0 for lp in child.loops)
+        if not runs or not is_true(child.realize.predicate) or may_skip_reads(child.block.body):
+            continue
+        for load in walk(child.block.body):
+            if isinstance(load, BufferLoad) and load.buffer is buffer:
+                inside |= {k for k, i in enumerate(load.indices) if structural_equal(i, part.ranges[k].min)}
+    for k, r in enumerate(part.ranges):
+        changes = any(isinstance(n, BufferLoad) and n.buffer in scope.writers for n in walk(r.min))
+        if not is_const(r.extent, 1) or changes:
+            inside.discard(k)
+    limits = [(False, False) if k in inside else given for k, given in enumerate(part.limits)]
+    return part._replace(limits=tuple(limits))
 
 
 def _as_set(region: BufferRegion, axis: int, ana: Analyzer) -> IntervalSet:

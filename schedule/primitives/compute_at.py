@@ -25,7 +25,7 @@ from ...ir import (
     substitute,
 )
 from ...ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
-from ...ir.analysis.cover import relaxed_region
+from ...ir.analysis.cover import bind_sizes, relaxed_region
 from ...ir.arith import Analyzer
 from ...ir.arith.intset import IntervalSet, union
 from ...ir.arith.iter_map import detect_iter_map
@@ -43,10 +43,11 @@ from ..legality_compute_at import (
     place_reason,
     produced_boxes,
     reads_produced_reason,
+    without_further_conditions,
 )
 from ..legality_inline import whole_domain_reason
 from ..locate import AxisSolver, domain_of
-from ..moves import bind_sizes, own_axes_reason, remove_leaf, settled_inputs_reason
+from ..moves import own_axes_reason, remove_leaf, settled_inputs_reason
 from ..refusal import Reason, Refused, demand, refuse
 from ..registry import primitive
 from ..rewrite import bind_loop, is_const, serial_loops
@@ -163,18 +164,23 @@ def reverse_compute_at(
     ref = child.ref
     producers = scope.producers(ref)
     demand(all_below_reason(scope, ref, producers, below, "producer"))
-    demand(own_axes_reason(child) or whole_domain_reason(child))
+    asked = carried_conditions(child)
+    demand(own_axes_reason(child) or whole_domain_reason(without_further_conditions(child)))
     at = _position(scope, target, producers, scope.consumers(ref), index)
     loops = [*state.loops(loop), target]
     boxes, why = produced_boxes(scope, child, producers, loops)
     demand(why or all_produced_reason(scope, child, producers, boxes))
-    nest = _consumer_nest(child, boxes, loops, preserve_unit_loops)
+    nest = _consumer_nest(child, boxes, loops, preserve_unit_loops, asked)
     demand(once_reason(nest.realize, (*loops, *nest.loops), nest.partial))
     return _moved(state, ref, target, nest, at)
 
 
 def _consumer_nest(
-    child: ChildBlock, boxes: Mapping[Var, Sequence[IntervalSet]], loops: Sequence[For], keep_unit: bool
+    child: ChildBlock,
+    boxes: Mapping[Var, Sequence[IntervalSet]],
+    loops: Sequence[For],
+    keep_unit: bool,
+    asked: Sequence[Expr],
 ) -> _Nest:
     """The consumer over all values of its axes whose reads of one produced buffer meet its box.
 
@@ -186,7 +192,7 @@ def _consumer_nest(
             continue
         ana = _analyzer(loops)
         solved = AxisSolver(child.block.iter_vars, ana).region(region, boxes[region.buffer])
-        nest = _nest(child, solved, loops, ana, keep_unit, ())
+        nest = _nest(child, solved, loops, ana, keep_unit, asked)
         moved = ChildBlock(nest.realize, (*loops, *nest.loops))
         why = reads_produced_reason(moved, len(loops), boxes, ana)
         if why is None:
@@ -263,7 +269,7 @@ def _needed_boxes(
     for written in child.block.writes:
         buffer = written.buffer
         outer = _shared_from(buffer, loops)
-        inner = [lp for k, lp in enumerate(loops) if k in outer]
+        inner = [lp for k, lp in enumerate(loops) if k in outer or is_const(lp.extent, 1)]
         for ref in consumers:
             consumer = scope.children[ref]
             moved = ChildBlock(consumer.realize, (*inner, *consumer.loops[len(loops) :]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from ...ir import (
     EQ,
@@ -18,7 +18,7 @@ from ...ir import (
     renew_definitions,
     substitute,
 )
-from ...ir.analysis.blocks import ChildBlock, is_spatial
+from ...ir.analysis.blocks import BlockScope, ChildBlock, is_spatial
 from ...ir.analysis.regions import READ, block_access_regions, touched_buffers
 from ...ir.arith import Analyzer
 from ...ir.visitor import walk
@@ -32,9 +32,10 @@ from ..legality_reduction import (
     reduction_block_reason,
     repeated_update_reason,
 )
+from ..neutral_reads import combine_all
 from ..refusal import demand
 from ..registry import primitive
-from ..rewrite import bind_loop, both, conjuncts
+from ..rewrite import bind_loop, both, conjuncts, is_true
 from ..state import State, block_ref
 
 
@@ -43,7 +44,8 @@ def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[St
     """Run the initialiser of a reduction block as a block of its own, just before a loop around it.
 
     The block's handle names the update, which no longer has an initialiser; the result is the
-    block of the initialiser; all handles are kept.
+    block of the initialiser; all handles are kept.  Where only the scope sees the results all of them are
+    initialised, and reductions of them need no longer leave out those without a step.
 
     before:
         for i, k in T.grid(8, 16):
@@ -76,7 +78,9 @@ def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[St
     kept = [lp for lp in inner if feeds(child, lp, spatial=True)]
     dropped = [lp for lp in inner if not feeds(child, lp, spatial=True)]
     demand(dropped_loops_reason(kept, [lp.loop_var for lp in dropped]))
-    made, nest = init_nest(child, kept, dropped)
+    free = {lp.loop_var for lp in dropped} if _is_alone(scope, child) else set()
+    made, nest, left_out = init_nest(child, kept, dropped, free=free)
+    state = combine_all(state, scope, child, left_out)
     state = state.replace_block(ref, update_block(child.block))
     target = state.loop(loop)
     state = state.replace(target, SeqStmt([nest, target]))
@@ -84,9 +88,17 @@ def decompose_reduction(state: State, block: SBlockRV, loop: LoopRV) -> tuple[St
 
 
 def init_nest(
-    child: ChildBlock, kept: Sequence[For], dropped: Sequence[For], suffix: str = "_init"
-) -> tuple[SBlock, Stmt]:
-    """The block of the initialiser under copies of the loops that it needs, named with the suffix."""
+    child: ChildBlock,
+    kept: Sequence[For],
+    dropped: Sequence[For],
+    suffix: str = "_init",
+    free: Set[Var] = frozenset(),
+) -> tuple[SBlock, Stmt, list[Expr]]:
+    """The block of the initialiser under copies of the loops that it needs, named with the suffix.
+
+    It may also initialise what no step of the reduction in the loops `free` reaches; last are the conditions
+    that it leaves out for that.
+    """
     loops = [_renewed(lp, suffix) for lp in kept]
     mapping: dict[Var, Expr] = {old.loop_var: new.loop_var for old, new in zip(kept, loops)}
     mapping |= {lp.loop_var: lp.min for lp in dropped}
@@ -99,11 +111,11 @@ def init_nest(
         for a, v in zip(child.block.iter_vars, child.realize.iter_values)
         if is_spatial(a)
     ]
-    predicate = _condition(child, mapping, loops)
+    predicate, left_out = _condition(child, mapping, loops, free)
     nest: Stmt = SBlockRealize(values, predicate, block)
     for lp in reversed(loops):
         nest = lp.replace(body=nest)
-    return block, nest
+    return block, nest, left_out
 
 
 def _renewed(loop: For, suffix: str) -> For:
@@ -130,12 +142,29 @@ def _init_block(block: SBlock) -> SBlock:
     return made.replace(reads=reads, writes=writes)
 
 
-def _condition(child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[For]) -> Expr:
-    """Where the block would have run its initialiser: its predicate, at the first step of the reduction."""
+def _is_alone(scope: BlockScope, child: ChildBlock) -> bool:
+    """Whether nobody else writes the results, and nothing outside of the scope sees them."""
+    buffers = [w.buffer for w in child.block.writes]
+    return all(scope.allocates(b) and scope.writers.get(b) == [child.ref] for b in buffers)
+
+
+def _condition(
+    child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[For], free: Set[Var]
+) -> tuple[Expr, list[Expr]]:
+    """Where the block would have run its initialiser: its predicate, at the first step of the reduction.
+
+    What it says of the loops in `free` is left out, unless axes would leave their domains.  That comes
+    second, where every result is initialised then.
+    """
     ana = Analyzer()
     for lp in (*child.loops, *loops):
         bind_loop(ana, lp)
-    parts = [substitute(p, mapping) for p in conjuncts(child.realize.predicate)]
+    left_out: list[Expr] = []
+    given = conjuncts(child.realize.predicate)
+    if free and _stays_inside(child, mapping, ana):
+        left_out = [substitute(p, mapping) for p in given if any(n in free for n in walk(p))]
+        given = [p for p in given if not any(n in free for n in walk(p))]
+    parts = [substitute(p, mapping) for p in given]
     for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
         if not is_spatial(axis) and axis.dom is not None:
             parts.append(EQ(substitute(value, mapping), axis.dom.min))
@@ -143,7 +172,18 @@ def _condition(child: ChildBlock, mapping: Mapping[Var, Expr], loops: Sequence[F
     for part in parts:
         if not ana.can_prove(part):
             result = both(result, part)
-    return result
+    return result, left_out if is_true(result) else []
+
+
+def _stays_inside(child: ChildBlock, mapping: Mapping[Var, Expr], ana: Analyzer) -> bool:
+    """Whether the data-parallel axes keep to their domains without the predicate."""
+    for axis, value in zip(child.block.iter_vars, child.realize.iter_values):
+        if is_spatial(axis) and axis.dom is not None:
+            at = substitute(value, mapping)
+            low, high = axis.dom.min, axis.dom.min + axis.dom.extent
+            if not (ana.can_prove(at >= low) and ana.can_prove(at < high)):
+                return False
+    return True
 
 
 def update_block(block: SBlock) -> SBlock:

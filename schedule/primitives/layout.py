@@ -222,6 +222,8 @@ def _new_shape(index_map: IndexMap, ty: BufferType, buffer: Var, at: Any) -> lis
     domain = {}
     for v, size in zip(index_map.initial_indices, ty.shape):
         last = ana.simplify(one_type(size, v)[0] - 1)
+        if isinstance(size, Var):
+            ana.bind_bound(size, low=1)  # a buffer with elements
         domain[v] = IntervalSet(const(0, v.dtype), last)
     for e in index_map.final_indices:
         low = eval_set(e, domain, ana).min

@@ -16,6 +16,7 @@ from ...ir import (
     const,
     greater_equal,
     mul,
+    substitute,
 )
 from ...ir.arith import Analyzer
 from ...ir.expr import LT, FloorDiv, FloorMod, as_expr
@@ -23,7 +24,7 @@ from ..handles import LoopRV
 from ..legality import chain_reason, plain_loop_reason, starts_at_zero_reason, uses_vars
 from ..refusal import demand, refuse
 from ..registry import primitive
-from ..rewrite import bind_loop, guard, is_const, rebind
+from ..rewrite import bind_loop, guard, is_const, rebind, simplify_bindings
 from ..state import State
 
 
@@ -69,14 +70,20 @@ def split(
     around = [*state.loops(loop), *loops]
     for lp in loops:
         bind_loop(ana, lp)
-    body = rebind(node.body, {old: value}, around, preserve_unit_iters=preserve_unit_iters)
+    body = substitute(node.body, {old: value})
     if not disable_predication and not ana.can_prove_equal(_product(extents), node.extent):
         condition = LT(value, node.extent)
         if not ana.can_prove(condition):
             body = guard(body, condition)
+    body = simplify_bindings(body, around, preserve_unit_iters=preserve_unit_iters)
     for lp in reversed(loops):
         body = lp.replace(body=body)
     return state.replace(node, body), [LoopRV(v) for v in new]
+
+
+def _is_number(e: Expr) -> bool:
+    """Numbers come last in products."""
+    return isinstance(e, IntImm)
 
 
 def _product(extents: Sequence[Expr]) -> Expr:
@@ -163,19 +170,21 @@ def fuse(state: State, *loops: LoopRV, preserve_unit_iters: bool = True) -> tupl
             text = f"the extent of loop `{node.loop_var.name}` depends on a loop fused with it"
             raise refuse("dependent-extent", text, node)
     ana = state.analyzer(loops[0], inside=False)
-    var = Var("_".join([n.loop_var.name for n in nodes]) + "_fused", nodes[0].loop_var.ty)
+    widest = max(nodes, key=lambda n: n.loop_var.dtype.bits).loop_var.ty
+    var = Var("_".join([n.loop_var.name for n in nodes]) + "_fused", widest)
+    extents = [cast(n.extent, var.dtype) for n in nodes]
     mapping: dict[Var, Expr] = {}
     inner: Expr = const(1, var.dtype)
     for k in range(len(nodes) - 1, -1, -1):
-        outer = ana.simplify(_product([n.extent for n in nodes[k:]]))
+        outer = ana.simplify(_product(sorted(extents[k:], key=_is_number)))
         value: Expr = var
         if k > 0:
             value = FloorMod(value, outer)
         if not (isinstance(inner, IntImm) and inner.value == 1):
             value = FloorDiv(value, inner)
-        if is_const(nodes[k].extent, 1):
+        if is_const(extents[k], 1):
             value = const(0, var.dtype)
-        mapping[nodes[k].loop_var] = value
+        mapping[nodes[k].loop_var] = cast(value, nodes[k].loop_var.dtype)
         inner = outer
     made = For(var, const(0, var.dtype), inner, ForKind.SERIAL, nodes[-1].body)
     around = [*state.loops(loops[0]), made]

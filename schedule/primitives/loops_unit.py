@@ -28,8 +28,8 @@ def add_unit_loop(state: State, block_or_loop: LoopRV | SBlockRV) -> tuple[State
                 B[vi] = A[vi] + 1.0
     """
     node = state.place(block_or_loop).node
-    var = Var("u", node.loop_var.ty if isinstance(node, For) else "int32")
-    made = For(var, const(0, var.dtype), const(1, var.dtype), ForKind.SERIAL, node)
+    var = Var("u", "int32")
+    made = For(var, const(0), const(1), ForKind.SERIAL, node)
     return state.replace(node, made), LoopRV(var)
 
 

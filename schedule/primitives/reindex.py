@@ -120,13 +120,14 @@ def reindex(state: State, block: SBlockRV, buffer: tuple[str, int] | str | Var) 
     shape = [ana.simplify(a.dom.min + a.dom.extent) for a in axes if a.dom is not None]
     new = new_buffer(old, f"{old.name}_reindex", shape=shape)
     inside: SBlockRealize = fixed_access(old, new, [a.var for a in axes])(child.realize)
+    certain = mode == "read" and always_loads(child.block, old) and covers_domain(child, axes)
     if mode == "read":
         _check_read(state, root, child, old)
-        if not (always_loads(child.block, old) and covers_domain(child, axes)):
+        if not certain:
             demand(initialised_reason(state, child.ref, old))
     else:
         _check_write(state, root, child, old, indices, axes, inside)
-    copy = _copy(state, root, old, new, indices, axes, str(mode))
+    copy = _copy(state, root, old, new, indices, axes, str(mode), certain)
     state = state.replace(child.realize, inside)
     at = state.place(identity(statement_at(child, 0))).node
     pair = [copy[0], at] if mode == "read" else [at, copy[0]]
@@ -147,8 +148,12 @@ def _copy(
     indices: Sequence[Expr],
     axes: Sequence[IterVar],
     mode: str,
+    certain: bool,
 ) -> tuple[Any, BlockRef]:
-    """Loops over the new axes and a block that copies between the buffers."""
+    """Loops over the new axes and a block that copies between the buffers.
+
+    `certain` says that the block reads all that is copied, so that it must be inside the buffer.
+    """
     made = [IterVar(a.dom, Var(f"v{k}", a.var.ty), IterVar.DATA_PAR) for k, a in enumerate(axes)]
     loops = [Var(f"ax{k}", a.var.ty) for k, a in enumerate(axes)]
     at = [substitute(i, dict(zip([a.var for a in axes], [m.var for m in made]))) for i in indices]
@@ -156,7 +161,7 @@ def _copy(
     for m in made:
         if m.dom is not None:
             ana.bind(m.var, m.dom)
-    inside = bounds_condition(at, old, ana) if mode == "read" else const(1, "bool")
+    inside = bounds_condition(at, old, ana) if mode == "read" and not certain else const(1, "bool")
     inside = substitute(inside, dict(zip([m.var for m in made], loops)))
     plain = [m.var for m in made]
     if mode == "read":

@@ -26,6 +26,7 @@ from ...ir import (
     substitute,
 )
 from ...ir.analysis.blocks import BlockScope, ChildBlock
+from ...ir.analysis.cover import bind_sizes
 from ...ir.analysis.regions import block_access_regions
 from ...ir.arith import Analyzer
 from ...ir.arith.iter_build import NotAffine
@@ -263,6 +264,7 @@ def _joined_block(block: SBlock, given: BufferStore, made: BufferStore, values: 
 def on_loops(condition: Expr, producer: ChildBlock) -> Expr:
     """The condition in terms of the producer's loops, without the parts that always hold."""
     ana = Analyzer()
+    bind_sizes(ana, producer.loops)
     for lp in producer.loops:
         bind_loop(ana, lp)
     axes = {a.var: v for a, v in zip(producer.block.iter_vars, producer.realize.iter_values)}

@@ -25,6 +25,7 @@ from ...ir import (
     walk,
 )
 from ...ir.analysis.blocks import ChildBlock, is_spatial
+from ...ir.analysis.cover import bind_sizes
 from ...ir.arith import Analyzer
 from ...ir.stmt import BlockRef
 from ...ir.types import BufferType
@@ -37,7 +38,6 @@ from ..legality_reduction import (
     reduction_block_reason,
     single_block,
 )
-from ..moves import bind_sizes
 from ..reducers import Reduction, reduction_of
 from ..refusal import Reason, demand, refuse
 from ..registry import primitive

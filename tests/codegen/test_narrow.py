@@ -16,8 +16,10 @@ from loopwright.ir import BufferLoad, BufferStore, BufferType, Cast, For, IRModu
 from loopwright.ir.fold import eval_binary, eval_cast
 from loopwright.runtime import tensor
 from loopwright.script import parse
+from loopwright.script import tirx as T
 from loopwright.testing import fuzz_kernels
 from loopwright.testing.results import assert_same_results, sample_arguments
+from loopwright.transform import get_pass
 
 INTS = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 FLOATS = ("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn")
@@ -168,3 +170,23 @@ def test_what_llvm_would_die_of_is_made_in_another_way():
 def test_what_llvm_would_die_of_was_found_by_the_fuzzer(number):
     # masked vectors; a loop of LLVM's own vectorisation
     fuzz_kernels.check(fuzz_kernels.Kernel(7, number).text, number)
+
+
+def test_the_smallest_powers_of_two_round_at_their_middle() -> None:
+    """Between 2**-127 and 2**-126, where float32 has subnormals, e8m0 rounds half up."""
+    x = (np.array([0x400000, 0x5FFFFF, 0x600000, 0x7FFFFF, 0x800000, 0xBFFFFF], np.uint32)).view(np.float32)
+
+    @T.prim_func
+    def f(A: T.Buffer((6,), "float32"), B: T.Buffer((6,), "float8_e8m0fnu")):
+        for i in range(6):
+            B[i] = T.Cast("float8_e8m0fnu", A[i])
+
+    legal = get_pass("tirx.FP8StorageLegalize")(get_pass("tirx.FP8ComputeLegalize")(IRModule.from_expr(f)))
+    for func in (f, next(iter(legal.functions.values()))):
+        got = np.zeros(6, np.uint8)
+        own = func.params[1].ty.dtype.numpy()
+        func.interpret(x, got.view(own))
+        assert got.tolist() == [0, 0, 1, 1, 1, 1]
+        got[:] = 9
+        build(func)["f"](x, got.view(own))
+        assert got.tolist() == [0, 0, 1, 1, 1, 1]

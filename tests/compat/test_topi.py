@@ -129,3 +129,15 @@ def test_pictures_in_another_size(tvm):
     np.testing.assert_allclose(found[:, :, 1::2, ::2], (X[:, :, 1:] + X[:, :, :-1]) / 2, atol=1e-5)
     with pytest.raises(UnsupportedError, match="cubic"):
         tvm.topi.image.resize2d(tvm.te.placeholder(X.shape), (0, 0, 0, 0), (9, 7), method="cubic")
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_softmax(tvm, axis):
+    x = X / 8
+    grown = np.exp(x - x.max(axis, keepdims=True))
+    want = grown / grown.sum(axis, keepdims=True)
+    np.testing.assert_allclose(run(lambda t: tvm.topi.nn.softmax(t, axis), x), want, rtol=1e-5)
+    np.testing.assert_allclose(
+        run(lambda t: tvm.topi.nn.log_softmax(t, axis), x), np.log(want), rtol=1e-4, atol=1e-5
+    )
+    np.testing.assert_allclose(run(lambda t: tvm.topi.nn.fast_softmax(t, axis), x), want, rtol=1e-4)

@@ -616,3 +616,14 @@ def test_an_expression_without_a_rule_is_itself():
     x, y = Var("x"), Var("y")
     for e in (Add(x, y), FloorDiv(x, y), LT(x, y), And(LT(x, y), LT(y, const(3, "int32")))):
         assert Analyzer(strict=True).simplify(e) is e
+
+
+def test_a_quotient_by_a_symbol_is_below_the_other_factor():
+    """x // m < b where x < b * m, for a size m."""
+    b, m, x = (Var(name, "int32") for name in "bmx")
+    ana = Analyzer()
+    ana.bind(x, Range(const(0, "int32"), b * m))
+    assert not ana.can_prove(LT(FloorDiv(x, m), b))
+    ana.bind_bound(m, low=1)
+    assert ana.can_prove(LT(FloorDiv(x, m), b))
+    assert not ana.can_prove(LT(FloorDiv(x, m), b - 1))

@@ -317,3 +317,12 @@ def test_the_strategies_meet_maps_of_each_kind():
 
     measure()
     assert min(found.values()) > 8, found
+
+
+def test_the_low_part_of_an_iterator_of_symbolic_extent_takes_all_its_values():
+    """An iterator that runs has an extent that is no less than what divides it."""
+    i, n = Var("i", "int32"), Var("n", "int32")
+    whole = {i: Range(c(0), n * 32)}
+    assert detect_iter_map([FloorMod(i, c(32))], whole).indices
+    assert detect_iter_map([FloorMod(i, c(8))], whole).indices
+    assert not detect_iter_map([FloorMod(i, c(32))], {i: Range(c(0), n * 24)}).indices

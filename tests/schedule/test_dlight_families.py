@@ -19,6 +19,7 @@ from loopwright.schedule.dlight.cpu import CPU_RULES, byte_product
 from loopwright.schedule.dlight.cpu.tile import tile_of
 from loopwright.target import Target
 from loopwright.testing.results import assert_same_results, sample_arguments
+from loopwright.testing.rule_examples import rule_examples
 from loopwright.testing.strategies.kernels import KERNELS, KINDS, kernel
 from loopwright.testing.strategies.scheduled import TEMPLATES, program
 from loopwright.transform import lower
@@ -156,7 +157,7 @@ def test_rules_that_are_chosen(name: str, sizes: tuple[int, ...] | None, rules: 
 @pytest.mark.parametrize("rule", CPU_RULES)
 def test_examples_in_the_documentation(rule: object) -> None:
     """What stands under `before:` is taken by the rule, gives what stands under `after:`, and the same."""
-    before, after = _examples(rule.__doc__ or "")
+    before, after = rule_examples(rule.__doc__ or "")
     if rule is byte_product and "avx512vnni" not in machine_of(Target(TARGETS[0])).features:
         pytest.skip("the processor has no such instructions")
     report: list[Applied] = []
@@ -167,56 +168,6 @@ def test_examples_in_the_documentation(rule: object) -> None:
     args = [np.ones_like(a) for a in sample_arguments(before)]
     small = build(before, schedule=None)["main"], build(mod)["main"]
     assert_same_results(*small, *args, tolerance=1e-5)
-
-
-def _examples(doc: str) -> tuple[PrimFunc, PrimFunc | None]:
-    import re
-    import textwrap
-
-    from loopwright import parse
-
-    parts = re.split(r"^\s*(before|after):\n", doc, flags=re.MULTILINE)
-    texts = dict(zip(parts[1::2], parts[2::2]))
-    before = textwrap.dedent(texts["before"])
-    sizes = _shapes(before)
-    made = re.findall(r"(\w+)\[[^\]]*\] = ", before)
-    read = [n for n in sizes if n not in made]
-    result = made[-1]
-
-    def dtype(name: str) -> str:
-        if "int32" not in before:
-            return "float32"
-        return "int8" if f'T.Cast("int32", {name}[' in before else "int32"
-
-    def function(text: str, temporaries: list[str]) -> PrimFunc:
-        params = ", ".join([f'{n}: T.Buffer({sizes[n]}, "{dtype(n)}")' for n in [*read, result]])
-        lines = [f"{n} = T.sblock_alloc_buffer({sizes[n]})" for n in temporaries]
-        body = textwrap.indent("\n".join([*lines, textwrap.dedent(text)]), "    ")
-        found = parse(f"@T.prim_func(s_tir=True)\ndef main({params}):\n{body}\n")
-        assert isinstance(found, PrimFunc)
-        return found
-
-    inner = [n for n in dict.fromkeys(made) if n != result]
-    after = texts.get("after")
-    kept = [n for n in inner if after is not None and f"{n}[" in after]
-    return function(before, inner), None if after is None else function(after, kept)
-
-
-def _shapes(text: str) -> dict[str, tuple[int, ...]]:
-    """The shape of each array of an example: how far its indices run."""
-    import re
-
-    found: dict[str, tuple[int, ...]] = {}
-    ends: dict[str, int] = {}
-    for line in text.splitlines():
-        loops = re.match(r"\s*for (.*) in (?:T\.grid|range)\((.*)\):", line)
-        if loops:
-            names = [n.strip() for n in loops[1].split(",")]
-            ends.update({"v" + n: int(e) for n, e in zip(names, loops[2].split(","))})
-        for name, index in re.findall(r"\b([A-Z])\[([^\]]*)\]", line):
-            terms = [i.split("+") for i in index.split(",")]
-            found[name] = tuple(sum(ends[t.strip()] - 1 for t in term) + 1 for term in terms)
-    return found
 
 
 def test_tiles_waste_little() -> None:

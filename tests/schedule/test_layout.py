@@ -517,3 +517,33 @@ def test_accesses_are_stated_and_hidden() -> None:
     sch.unsafe_hide_buffer_access("C", "read", [0])
     text = check(func, sch)
     assert "T.reads(A[vi, 0:5])" in text and '"explicit_read_region": [0]' in text
+
+
+JOINED = """def f(A: T.Buffer(("b", "m", 4), "float32"), C: T.Buffer(("b", "m", 4), "float32")):
+    b, m = T.int32(), T.int32()
+    B = T.sblock_alloc_buffer((b, m, 4))
+    for i, j, k in T.grid(b, m, 4):
+        with T.sblock("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vi, vj, vk] = A[vi, vj, vk] + T.float32(1)
+    for i, j, k in T.grid(b, m, 4):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            C[vi, vj, vk] = B[vi, vj, vk] * T.float32(2)
+"""
+
+
+def test_dimensions_of_unknown_size_are_joined() -> None:
+    """Sizes are positive: i * m + j is no negative index, and both indices are inside what they came from."""
+    func = program(JOINED)
+    sch = scheduled(func)
+    m = sch.get(sch.get_loops("B")[1]).extent
+    sch.transform_layout("B", ("write", 0), lambda i, j, k: (i * m + j, k))
+    assert "B = T.sblock_alloc_buffer((b * m, 4))" in check(func, sch)
+    sch = scheduled(func)
+    m = sch.get(sch.get_loops("B")[1]).extent
+    sch.transform_block_layout("B", lambda i, j, k: (i * m + j, k))
+    sch.reindex("B", ("read", 0))
+    copy = sch.reindex("B", ("write", 0))
+    sch.reverse_compute_inline("C")
+    assert sch.get(copy).name_hint in (text := check(func, sch)) and "T.where" not in text

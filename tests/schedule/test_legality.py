@@ -135,3 +135,23 @@ def test_kinds_of_blocks() -> None:
     assert root.producers(relu) == [product] and root.consumers(product) == [relu]
     for child in root.children.values():
         assert affine_binding_reason(child.realize, child.loops) is None
+
+
+MIXED = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((8, 8, 12))):
+    for i, j, k, u in T.grid(8, 8, 4, 2):
+        with T.sblock("b"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            vk = T.axis.spatial(12, k * 3 + u)
+            T.where(i + k < 5 and j + u < 3)
+            A[vi, vj, vk] = 0.0
+"""
+
+
+def test_conditions_that_mix_axes() -> None:
+    """Two conditions, each on a plain axis and on a loop of an axis with gaps: no map of the loops."""
+    state = Schedule(parse(MIXED)).state
+    root = state.scope(state.blocks_named("root", "main")[0].block.ref)  # type: ignore[arg-type]
+    [child] = root.children.values()
+    assert "no affine map" in str(affine_binding_reason(child.realize, child.loops))

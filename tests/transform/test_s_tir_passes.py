@@ -33,10 +33,18 @@ from loopwright.testing.strategies.steps import steps
 from loopwright.transform import CPU_PIPELINE, PassContext, get_pass, list_passes, lower
 from loopwright.transform.s_tir import FOR_DEVICES
 
-OTHER_MEANING = {"s_tir.RemoveWeightLayoutRewriteBlock", "s_tir.UnifyThreadBinding"}
+OTHER_MEANING = {
+    "s_tir.LowerCrossThreadReduction",
+    "s_tir.MoveOnChipMemory",
+    "s_tir.RemoveWeightLayoutRewriteBlock",
+    "s_tir.UnifyThreadBinding",
+}
 """Passes whose result computes something else, or does so where threads are run one after another."""
 
-PASSES = sorted({name for name in list_passes() if name.startswith("s_tir.")} - OTHER_MEANING)
+NEED_MORE = {"s_tir.DefaultGPUSchedule", "s_tir.ThreadSync"}
+"""Passes that need a target in scope, or an option."""
+
+PASSES = sorted({name for name in list_passes() if name.startswith("s_tir.")} - OTHER_MEANING - NEED_MORE)
 
 GROWING = {"s_tir.InstrumentBoundCheckers", "s_tir.InstrumentProfileIntrinsics", "s_tir.LoopPartition"}
 """Passes that may find something to do each time they run."""

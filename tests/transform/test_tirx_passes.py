@@ -370,8 +370,8 @@ def test_settings_have_checked_options() -> None:
     with pytest.raises(PassError, match="needs a int"):
         PassContext({"tirx.UnrollLoop": {"auto_max_step": "4"}})
     with pytest.raises(PassError, match="no pass reads"):
-        PassContext({"tirx.use_async_copy": True})
-    assert PassContext({"tirx.use_async_copy": False}).get("tirx.use_async_copy") is False
+        PassContext({"tirx.enable_debug": True})
+    assert PassContext({"tirx.enable_debug": False}).get("tirx.enable_debug") is False
 
 
 def test_passes_are_switched_off_by_settings() -> None:
@@ -416,9 +416,8 @@ ALWAYS = ("testing.immutable_module", "s_tir.reset_start_id")
 def test_every_setting_is_read_or_refused() -> None:
     """What no source asks for may be given its default only."""
     root = Path(loopwright.__file__).parent
-    texts = [
-        p.read_text(encoding="utf8") for p in (root / "transform").rglob("*.py") if p.name != "settings.py"
-    ]
+    files = [*(root / "transform").rglob("*.py"), *(root / "codegen").rglob("*.py")]
+    texts = [p.read_text(encoding="utf8") for p in files if p.name != "settings.py"]
     for key, setting in CONFIG.items():
         if setting.waiting or key in ALWAYS:
             continue

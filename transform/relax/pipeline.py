@@ -54,10 +54,14 @@ CPU: Final[tuple[str, ...]] = (
 )
 """What `build` runs for the CPU: kernels that take constants get their schedules before the others."""
 
+GPU: Final[tuple[str, ...]] = tuple([name for name in CPU if name != "relax.PackConstants"])
+"""What `build` runs for devices, which take constants as they are."""
+
 PIPELINES: Final[dict[str, tuple[str, ...]]] = {
     "zero": ZERO,
     "default_build": DEFAULT_BUILD,
     "cpu": CPU,
+    "gpu": GPU,
 }
 """Every pipeline by its name; `default` is that of the target."""
 
@@ -95,17 +99,21 @@ def _pass(name: str, target: Any) -> Pass:
 def _for_target(target: Any) -> tuple[str, ...]:
     from ...target import Target
 
-    kind = Target(target).kind if target is not None else "llvm"
-    if kind not in ("llvm", "c"):
-        raise PassError(
-            Diagnostic("unsupported-target", f"there is no pipeline for the target kind `{kind}` yet")
-        )
-    return CPU
+    if target is None:
+        return CPU
+    found = Target(target)
+    if found.kind in ("llvm", "c"):
+        return CPU
+    if "gpu" in found.keys:
+        return GPU
+    text = f"there is no pipeline for the target kind `{found.kind}`"
+    raise PassError(Diagnostic("unsupported-target", text))
 
 
 __all__ = [
     "CPU",
     "DEFAULT_BUILD",
+    "GPU",
     "LOWERING",
     "PIPELINES",
     "ZERO",

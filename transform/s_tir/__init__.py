@@ -2,75 +2,79 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from . import (
-    assume_branches,
-    bound_checkers,
     canonicalize_loop,
     compact_allocation,
-    device_scope,
-    double_buffer,
-    hoist_expression,
     hoist_if,
     init_block,
-    irregular_loop,
-    local_stage,
     loop_partition,
     match_buffer,
     opaque_block,
     plan_allocation,
-    profile,
     software_pipeline,
-    split_pattern,
-    store_undef,
     tighten_loops,
-    unify_thread_binding,
-    unsafe_select,
     virtual_thread,
-    weight_layout,
+)
+
+_LATER = (
+    "assume_branches",
+    "async_copy",
+    "auto_copy",
+    "bound_checkers",
+    "cross_thread_reduction",
+    "default_gpu_schedule",
+    "device_limits",
+    "device_scope",
+    "double_buffer",
+    "fragments",
+    "guarded_loads",
+    "hoist_expression",
+    "irregular_loop",
+    "kernel_memory",
+    "local_stage",
+    "merge_shared",
+    "on_chip",
+    "permuted_layout",
+    "private_memory",
+    "profile",
+    "repeated_blocks",
+    "split_pattern",
+    "store_undef",
+    "thread_allreduce",
+    "thread_sync",
+    "unify_thread_binding",
+    "unsafe_select",
+    "weight_layout",
 )
 
 FOR_DEVICES = (
-    "DefaultGPUSchedule",
-    "InferFragment",
-    "InjectPTXAsyncCopy",
-    "InjectPTXLDG32",
-    "InjectPermutedLayout",
     "LowerAsyncDMA",
-    "LowerAutoCopy",
-    "LowerCrossThreadReduction",
-    "LowerThreadAllreduce",
     "LowerVtcmAlloc",
-    "MergeSharedMemoryAllocations",
-    "ThreadSync",
-    "TransformMmaBufferLayout",
     "VerifyVTCMLimit",
 )
 """Passes that only programs for devices need, and that come with their targets."""
 
+
+def load_all() -> None:
+    """Load the modules of the passes that lowering for the CPU does without: they register themselves."""
+    for name in _LATER:
+        import_module(f".{name}", __name__)
+
+
 __all__ = [
     "FOR_DEVICES",
-    "assume_branches",
-    "bound_checkers",
     "canonicalize_loop",
     "compact_allocation",
-    "device_scope",
-    "double_buffer",
-    "hoist_expression",
     "hoist_if",
     "init_block",
-    "irregular_loop",
-    "local_stage",
+    "load_all",
     "loop_partition",
     "match_buffer",
     "opaque_block",
     "plan_allocation",
-    "profile",
     "software_pipeline",
-    "split_pattern",
-    "store_undef",
     "tighten_loops",
-    "unify_thread_binding",
-    "unsafe_select",
     "virtual_thread",
-    "weight_layout",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ...ir import (
@@ -18,6 +18,7 @@ from ...ir import (
     Expr,
     FloorMod,
     For,
+    ForKind,
     IntImm,
     IterVar,
     Op,
@@ -32,7 +33,7 @@ from ...ir import (
     seq,
 )
 from ...ir.analysis.regions import access_boxes
-from ...ir.arith import Analyzer, IntervalSet, eval_set
+from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, free_vars, walk
 from ..common import buffer_type, is_const, minus, plus, times
 from ..registry import prim_func_pass
@@ -114,15 +115,13 @@ class _Compact(Rewriter):
         wanted = [b for b in buffers if b not in self.fixed and _is_plain(buffer_type(b))]
         if not wanted:
             return
-        boxes = access_boxes(scope, wanted)
         outside: set[Var] | None = None
-        for buffer in wanted:
+        for buffer, box in zip(wanted, self._boxes(wanted, scope)):
             ty = buffer_type(buffer)
-            box = boxes.get(buffer)
             low: list[Expr] | None = None
             if box is not None and _is_fixed(box):
                 outside = set(free_vars(scope)) if outside is None else outside
-                low, shape = self._part(ty, self._shared(ty, box), outside)
+                low, shape = self._part(ty, box, outside)
             if low is not None:
                 ty = ty.replace(shape=tuple(shape))
             rules = self.aligned.get(buffer)
@@ -145,25 +144,20 @@ class _Compact(Rewriter):
         ends = zip(box, shape, ty.shape)
         return [IntImm(r.min.ty, 0) if new is old else r.min for r, new, old in ends], shape
 
-    def _shared(self, ty: BufferType, box: tuple[Range, ...]) -> list[Range]:
-        """The box that all threads which see one copy of the memory use together."""
-        relax = {
-            var: IntervalSet.of_range(dom, self.ana)
-            for var, (tag, dom) in self.threads.items()
-            if _sees_together(ty.storage_scope, tag)
-        }
-        if not relax:
-            return list(box)
-        parts = []
-        for r, size in zip(box, ty.shape):
-            low = eval_set(r.min, relax, self.ana).min
-            last = eval_set(minus(plus(r.min, r.extent), const(1, r.min.dtype)), relax, self.ana).max
-            if low is None or last is None:
-                parts.append(Range(const(0, size.dtype), size))
-            else:
-                extent = self.ana.simplify(plus(minus(last, low), const(1, low.dtype)))
-                parts.append(Range(low, extent))
-        return parts
+    def _boxes(self, buffers: Sequence[Var], scope: Stmt) -> Iterator[tuple[Range, ...] | None]:
+        """What is accessed of each buffer in the scope, by all threads together that see one copy of it."""
+        found: dict[tuple[Var, ...], dict[Var, tuple[Range, ...]]] = {}
+        for buffer in buffers:
+            kind = buffer_type(buffer).storage_scope
+            shared = [v for v, (tag, _) in self.threads.items() if _sees_together(kind, tag)]
+            key = tuple(shared)
+            if key not in found:
+                body = scope
+                for var in reversed(shared):
+                    dom = self.threads[var][1]
+                    body = For(var, dom.min, dom.extent, ForKind.SERIAL, body)
+                found[key] = access_boxes(body, buffers, self.ana)
+            yield found[key].get(buffer)
 
     def define(self, var: Var) -> Var:
         new = self.vars.get(var)

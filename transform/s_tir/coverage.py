@@ -100,7 +100,8 @@ class _Uses(Visitor):
 class _Coverage(Visitor):
     """Goes through statements in order, keeping boxes of cells that are certainly written.
 
-    With `handed` the buffer's pointer is used somewhere.
+    `guarded` holds those that are written where a condition on variables around holds.  With `handed` the
+    buffer's pointer is used somewhere.
     """
 
     def __init__(self, buffer: Var, ana: Analyzer, handed: bool) -> None:
@@ -108,6 +109,7 @@ class _Coverage(Visitor):
         self.collecting = self.repeating = False
         self.block: SBlock | None = None
         self.written: list[Box] = []
+        self.guarded: list[tuple[Box, Expr]] = []
         self.axes: dict[Var, Expr] = {}
         self.domain: dict[Var, IntervalSet] = {}
 
@@ -118,9 +120,10 @@ class _Coverage(Visitor):
         """Statements that may not run, or not to their end: what they write does not count."""
         for stmt in stmts:
             if stmt is not None:
-                kept = list(self.written)
+                kept, guards = list(self.written), len(self.guarded)
                 self.visit(stmt)
                 self.written = kept
+                del self.guarded[guards:]
 
     # accesses
 
@@ -155,7 +158,8 @@ class _Coverage(Visitor):
         known = [e for e in ends if e is not None]
         if len(known) < len(ends):
             return False
-        for box in self.written:
+        boxes = [*self.written, *[box for box, condition in self.guarded if self.ana.can_prove(condition)]]
+        for box in boxes:
             if all(self._within(e, side) for e, side in zip(known, box, strict=True)):
                 return True
         return False
@@ -195,7 +199,7 @@ class _Coverage(Visitor):
         end = IntervalSet.of_range(dom, self.ana).max
         last = IntervalSet(None, None) if end is None else eval_set(end, self.domain, self.ana)
         self.domain[loop.loop_var] = IntervalSet(first.min, last.max)
-        before = len(self.written)
+        before, guards = len(self.written), len(self.guarded)
         self._iterations(loop, dom)
         new = self.written[before:]
         del self.written[before:]
@@ -203,6 +207,13 @@ class _Coverage(Visitor):
             whole = self._run_through(box, loop.loop_var, dom)
             if whole is not None:
                 self.written.append(whole)
+        for k in range(len(self.guarded) - 1, guards - 1, -1):
+            box, condition = self.guarded[k]
+            whole = self._run_through(box, loop.loop_var, dom)
+            if whole is None or loop.loop_var in _variables(condition):
+                del self.guarded[k]
+            else:
+                self.guarded[k] = whole, condition
 
     def _iterations(self, loop: For, dom: Range) -> None:
         """Visit the body; where that is not enough, with what earlier iterations wrote as well."""
@@ -316,8 +327,11 @@ class _Coverage(Visitor):
         if isinstance(predicate, IntImm) and predicate.value:
             self.visit(realize.block)
             return
+        kept = len(self.written)
         with self.ana.assume(predicate):
-            self._uncertain(realize.block)
+            self.visit(realize.block)
+        self.guarded += [(box, predicate) for box in self.written[kept:]]
+        del self.written[kept:]
 
     def visit_SBlock(self, block: SBlock) -> None:
         for match in block.match_buffers:

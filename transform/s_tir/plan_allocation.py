@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...ir import (
@@ -22,6 +23,7 @@ from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, Visitor
 from ..common import buffer_type
 from ..registry import prim_func_pass
+from .alike import begins_with_write, iterations_alike
 from .coverage import reads_own_writes
 
 Home = For | SBlock
@@ -33,7 +35,8 @@ def plan_allocation(func: PrimFunc) -> PrimFunc:
 
     That is the innermost loop or block around all accesses in whose every iteration each cell read was
     written before, by analysis; a buffer that carries values from one iteration to the next stays
-    outside.  A loop gets a block without axes for the buffers that it allocates.
+    outside, but in the loops over blocks of threads where it is in memory on the chip.  A loop gets a
+    block without axes for the buffers that it allocates.
 
     before:
         @T.prim_func(s_tir=True)
@@ -148,12 +151,15 @@ class _Plan(Rewriter):
         for node in chain:
             if isinstance(node, For):
                 self.ana.bind(node.loop_var, Range(node.min, node.extent))
-        for node in chain:
-            if _may_allocate(node) and self._serves(node, buffer):
-                self.inside.setdefault(id(node), []).append(buffer)
-                self.hidden.add(buffer)
-                return True
-        return False
+        home = next((n for k, n in enumerate(chain) if self._may_move(chain[k:], buffer)), None)
+        if home is None and _is_on_chip(buffer):
+            around = [n for n in chain if _launches(n)]
+            home = next((n for n in around if _launches(n, "blockIdx")), around[-1] if around else None)
+        if home is None:
+            return False
+        self.inside.setdefault(id(home), []).append(buffer)
+        self.hidden.add(buffer)
+        return True
 
     def _between(self, block: SBlock, buffer: Var) -> list[Home]:
         """The loops and blocks around all accesses of the buffer, inside the block, from inside out."""
@@ -164,18 +170,39 @@ class _Plan(Rewriter):
             node = self.parents[id(node)]
         return chain if node is block else []
 
+    def _may_move(self, chain: Sequence[Home], buffer: Var) -> bool:
+        """Whether the first of these, which the others are around, may allocate the buffer."""
+        node = chain[0]
+        if _may_allocate(node) and self._serves(node, buffer):
+            return True
+        if not _is_on_chip(buffer) or (isinstance(node, For) and node.kind is ForKind.VECTORIZED):
+            return False
+        loops = [n for n in chain if isinstance(n, For) and n.kind is not ForKind.THREAD_BINDING]
+        return begins_with_write(node.body, buffer) and iterations_alike(node.body, buffer, loops, self.ana)
+
     def _serves(self, node: Home, buffer: Var) -> bool:
         inside = node.body if isinstance(node, For) else node
-        return _small_part(inside, buffer) and reads_own_writes(inside, buffer, self.ana)
+        return _small_part(inside, buffer, self.ana) and reads_own_writes(inside, buffer, self.ana)
 
 
 def _may_allocate(node: Home) -> bool:
     return isinstance(node, SBlock) or node.kind in (ForKind.SERIAL, ForKind.PARALLEL, ForKind.THREAD_BINDING)
 
 
-def _small_part(body: Stmt, buffer: Var) -> bool:
+def _is_on_chip(buffer: Var) -> bool:
+    return buffer_type(buffer).storage_scope not in ("", "global")
+
+
+def _launches(node: Home, axis: str = "") -> bool:
+    """Whether this is a loop over threads, or over blocks of them; memory on the chip does not outlive it."""
+    if isinstance(node, SBlock) or node.thread_binding is None:
+        return False
+    return node.thread_binding.thread_tag.startswith(axis)
+
+
+def _small_part(body: Stmt, buffer: Var, ana: Analyzer) -> bool:
     """Whether the accesses in the statement stay in a box of constant size."""
     if all(isinstance(e, IntImm) for e in buffer_type(buffer).shape):
         return True
-    box = access_boxes(body, (buffer,)).get(buffer)
+    box = access_boxes(body, (buffer,), ana).get(buffer)
     return box is not None and all(isinstance(r.extent, IntImm) for r in box)

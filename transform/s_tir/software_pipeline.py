@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from ...ir import (
-    GE,
+    EQ,
+    LE,
     LT,
     AllocBuffer,
+    And,
     Bind,
-    BufferLoad,
     BufferRegion,
-    BufferStore,
-    Call,
     DeclBuffer,
+    Evaluate,
     Expr,
-    FloorMod,
     For,
     ForKind,
-    IfThenElse,
     IntImm,
     PrimFunc,
     Range,
@@ -35,12 +32,15 @@ from ...ir import (
 from ...ir.analysis.regions import WRITE, block_access_regions, touched_buffers
 from ...ir.arith import Analyzer
 from ...ir.visitor import Rewriter, renew_definitions, substitute, walk
-from ...node import Node
-from ..common import both, buffer_type, is_const, is_steady, minus, plus, refuse
+from ..common import is_const, is_steady, minus, plus, refuse, times
 from ..loops import jumps_out, returns
 from ..registry import prim_func_pass
+from ..scopes import statements
+from .async_stages import Group, Moment, Part, conflicts, in_background, joined, needed_groups, waiting
+from .versions import Versions, versioned
 
 STAGE, ORDER, ASYNC = [f"software_pipeline_{word}" for word in ("stage", "order", "async_stages")]
+DOUBLE: Final = "double_buffer_scope"
 
 
 @prim_func_pass("s_tir.InjectSoftwarePipeline")
@@ -49,7 +49,10 @@ def inject_software_pipeline(func: PrimFunc) -> PrimFunc:
 
     `software_pipeline_stage` says by how many iterations each statement lags behind,
     `software_pipeline_order` in which order they run.  Buffers of the loop's block get as many
-    versions as iterations are under way.  Raises PassError where that would change what is computed.
+    versions as iterations are under way.  The statements of a pipeline inside count one by one: what
+    starts it, its loop, and what ends it.  Copies in the stages of `software_pipeline_async_stages` are
+    marked to run in the background, and what uses them to wait (see `s_tir.InjectPTXAsyncCopy`).
+    Raises PassError where that would change what is computed, or where stages and order do not fit.
 
     before:
         @T.prim_func(s_tir=True)
@@ -82,125 +85,176 @@ def inject_software_pipeline(func: PrimFunc) -> PrimFunc:
                     B = T.sblock_alloc_buffer((2, 1), "int32")
                     with T.sblock("load"):
                         T.reads(A[0])
-                        T.writes(B[0, 0])
-                        B[0, 0] = A[0]
-                    for i in range(1, 8):
-                        with T.sblock("load"):
-                            T.reads(A[i])
-                            T.writes(B[i % 2, 0])
-                            B[i % 2, 0] = A[i]
-                        with T.sblock("use"):
-                            T.reads(B[(i + 1) % 2, 0])
-                            T.writes(C[i - 1])
-                            C[i - 1] = B[(i + 1) % 2, 0] + 1
+                        T.writes(B[T.FloorMod(0, 2), 0])
+                        B[T.FloorMod(0, 2), 0] = A[0]
+                    with T.sblock(""):
+                        T.reads(A[1:8], B[0:2, 0])
+                        T.writes(B[0:2, 0], C[0:7])
+                        for i in range(7):
+                            with T.sblock("load"):
+                                T.where(i + 1 < 8)
+                                T.reads(A[i + 1])
+                                T.writes(B[(i + 1) % 2, 0])
+                                B[(i + 1) % 2, 0] = A[i + 1]
+                            with T.sblock("use"):
+                                T.where(i + 1 - 1 < 8)
+                                T.reads(B[(i - 1 + 1) % 2, 0])
+                                T.writes(C[i - 1 + 1])
+                                C[i - 1 + 1] = B[(i - 1 + 1) % 2, 0] + 1
                     with T.sblock("use"):
-                        T.reads(B[1, 0])
+                        T.reads(B[T.FloorMod(7, 2), 0])
                         T.writes(C[7])
-                        C[7] = B[1, 0] + 1
+                        C[7] = B[T.FloorMod(7, 2), 0] + 1
     """
     return _Inject()(func)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A statement of the loop, how many iterations it lags behind, and its place among the others."""
-
-    body: Stmt
-    stage: int
-    order: int
 
 
 class _Inject(Rewriter):
     def visit_For(self, loop: For) -> Any:
         new = self.visit_fields(loop)
-        return _Pipeline(new).built() if STAGE in new.annotations else new
+        marks = [key for key in (STAGE, ORDER, ASYNC) if key in new.annotations]
+        return _Pipeline(new).built() if marks else new
 
 
 class _Pipeline:
     def __init__(self, loop: For) -> None:
         self.loop = loop
-        if ASYNC in loop.annotations:
-            raise self.fault("asynchronous stages come with the targets that need them")
+        for key in (STAGE, ORDER):
+            if key not in loop.annotations:
+                raise self.fault(f"it has no annotation `{key}`")
         plain = loop.kind is ForKind.SERIAL and loop.step is None and is_steady(loop.min)
         if not plain or not is_steady(loop.extent) or jumps_out(loop.body) or returns(loop.body):
             raise self.fault("only serial loops that run to their end can be pipelined")
-        self.block = _own_block(loop.body)
-        body = loop.body if self.block is None else self.block.body
-        children = body.seq if isinstance(body, SeqStmt) else (body,)
+        block = _own_block(loop.body)
+        body = loop.body if block is None else block.body
+        own = [] if block is None else [*block.alloc_buffers]
         stages = [int(n) for n in loop.annotations[STAGE]]
-        orders = [int(n) for n in loop.annotations.get(ORDER, range(len(stages)))]
-        if len(stages) != len(children) or len(orders) != len(children) or len(set(orders)) < len(orders):
-            raise self.fault(
-                f"there must be a stage, and a place in the order, for each of {len(children)} statements"
-            )
-        if min(stages) < 0:
-            raise self.fault("stages start at 0")
-        if any(isinstance(child, Bind | AllocBuffer | DeclBuffer) for child in children):
-            raise self.fault("a statement defines a name for the others")
-        self.parts = [_Part(*row) for row in zip(children, stages, orders)]
+        children = _children(statements(body), len(stages), own)
+        self.annotations = {} if block is None else block.annotations
+        self.own = tuple(own)
+        self.parts = self._parts(children, stages)
         self.last = max(stages)
-        self.own = () if self.block is None else self.block.alloc_buffers
-        self.ana = Analyzer()
+        self.groups = _groups(self.parts)
+        used = {b for p in self.parts for b in p.used if b not in self.own}
+        self.private = {*self.own, *[b for b in used if self._is_parted(b)]}
+        self.needs = needed_groups(self.parts, self.groups, self.private)
 
     def fault(self, text: str) -> Exception:
         """The error for a loop that cannot be pipelined."""
         return refuse("software-pipeline", f"the loop over `{self.loop.loop_var.name}`: {text}", self.loop)
 
+    def _parts(self, children: Sequence[Stmt], stages: list[int]) -> list[Part]:
+        """The statements with their stages, in the order in which the script has them."""
+        orders = [int(n) for n in self.loop.annotations[ORDER]]
+        if len(stages) != len(children) or len(orders) != len(children):
+            raise self.fault(
+                f"there must be a stage, and a place in the order, for each of {len(children)} statements"
+            )
+        if len(set(orders)) < len(orders):
+            raise self.fault("two statements have the same place in the order")
+        if min(stages) < 0:
+            raise self.fault("stages start at 0")
+        if any(isinstance(child, Bind | AllocBuffer | DeclBuffer) for child in children):
+            raise self.fault("a statement defines a name for the others")
+        background = {int(n) for n in self.loop.annotations.get(ASYNC, ())}
+        if not background <= set(stages):
+            raise self.fault("an asynchronous stage has no statement")
+        rows = zip(children, stages, orders, strict=True)
+        return [Part(_realized(c), s, o, s in background, touched_buffers(c)) for c, s, o in rows]
+
     def built(self) -> Stmt:
         """The pipelined loop, with what starts and ends it."""
-        used = [touched_buffers(p.body) for p in self.parts]
-        self._check_order(used)
-        versions = self._versions(used)
-        self.new = {b: Var(b.name, _versioned(b, n), b.span) for b, n in versions.items()}
-        steps = [self._at(const(t, self.loop.loop_var.dtype), guard=True) for t in range(self.last)]
-        steps.append(self._steady())
-        for t in range(self.last):
-            late = self._at(plus(self.loop.extent, const(t, self.loop.extent.dtype)), guard=True, ending=True)
-            steps.append(late)
-        body = seq([s for s in steps if not _empty(s)])
-        if self.block is None:
-            return body
-        buffers = [self.new.get(b, b) for b in self.block.alloc_buffers]
-        block = self.block.replace(body=body, alloc_buffers=buffers)
+        self._check_order()
+        counts = self._versions()
+        self.new = {b: versioned(b, n) for b, n in counts.items()}
+        extent = self.loop.extent
+        first = const(self.last, extent.dtype)
+        count = minus(extent, first)
+        zero = const(0, extent.dtype)
+        end = extent
+        if isinstance(extent, IntImm) and extent.value < self.last:
+            end = first
+        left = const(self.last, extent.dtype) if end is extent else minus(plus(extent, first), end)
+        body = self._section(first, count, ForKind.SERIAL)
+        if self.last:
+            ahead = self._section(zero, first, ForKind.UNROLLED)
+            rest = self._section(end, left, ForKind.UNROLLED, ending=True)
+            body = seq([ahead, body, rest])
+        buffers = [self.new.get(b, b) for b in self.own]
+        block = SBlock((), (), (), "", body, None, buffers, (), self.annotations)
         reads, writes = block_access_regions(block)
         return SBlockRealize((), const(1, "bool"), block.replace(reads=reads, writes=writes))
 
-    def _steady(self) -> Stmt:
-        """The loop over the iterations in which every part has something to do."""
-        start = const(self.last, self.loop.loop_var.dtype)
+    def _section(self, start: Expr, count: Expr, kind: ForKind, *, ending: bool = False) -> Stmt:
+        """What happens at the times from `start` on, counted from the loop's start, in a block."""
         var = Var(self.loop.loop_var.name, self.loop.loop_var.ty, self.loop.loop_var.span)
-        kept = {k: v for k, v in self.loop.annotations.items() if k not in (STAGE, ORDER)}
-        extent = minus(self.loop.extent, start)
-        body = self._at(minus(var, self.loop.min), guard=False)
-        low = plus(self.loop.min, start)
-        return self.loop.replace(loop_var=var, min=low, extent=extent, body=body, annotations=kept)
+        if isinstance(count, IntImm) and count.value < 1:
+            return _wrapped([])
+        once = is_const(count, 1)
+        ana = Analyzer()
+        if not once:
+            ana.bind(var, Range(const(0, count.dtype), count))
+        steps = []
+        for group in self.groups:
+            made = [self._at(part, None if once else var, start, ana, ending) for part in group.parts]
+            there = [realize for realize in made if realize is not None]
+            if there:
+                steps.append(joined(group, there))
+        if once or not steps:
+            return _wrapped(steps)
+        kept = {}
+        if kind is ForKind.SERIAL:
+            kept = {k: v for k, v in self.loop.annotations.items() if k not in (STAGE, ORDER, ASYNC)}
+        zero = const(0, count.dtype)
+        loop = For(var, zero, count, kind, seq(steps), None, None, kept, self.loop.span)
+        return _wrapped([loop])
 
-    def _at(self, time: Expr, *, guard: bool, ending: bool = False) -> Stmt:
-        """What happens at a time, counted from the loop's start."""
-        made = []
-        for part in sorted(self.parts, key=lambda p: p.order):
-            step = self.ana.simplify(minus(time, const(part.stage, time.dtype)))
-            inside: Expr | None = None
-            if guard:
-                inside = both(GE(step, const(0, step.dtype)), LT(step, self.loop.extent))
-                if ending:
-                    inside = both(inside, GE(time, const(self.last, time.dtype)))
-                inside = self.ana.simplify(inside)
-            if is_const(inside, 0):
-                continue
-            value = self.ana.simplify(plus(self.loop.min, step))
-            moved = _Versions(self.new, step, self.ana)(part.body)
-            body = renew_definitions(substitute(moved, {self.loop.loop_var: value}))
-            made.append(body if inside is None or is_const(inside, 1) else IfThenElse(inside, body))
-        return seq(made)
+    def _at(
+        self, part: Part, var: Var | None, start: Expr, ana: Analyzer, ending: bool
+    ) -> SBlockRealize | None:
+        """The statement at a time, `start` or that plus the variable; None where it never runs."""
+        late = const(part.stage, start.dtype)
+        time = start if var is None else plus(var, start)
+        step = minus(start, late) if var is None else plus(minus(var, late), start)
+        limit = LT(minus(time, late), self.loop.extent)
+        lower, upper = ana.simplify(LE(late, time)), ana.simplify(limit)
+        if is_const(lower, 0) or is_const(upper, 0):
+            return None
+        bounds = [] if is_const(lower, 1) else [lower]
+        if bounds and ana.can_prove(LE(time, late)):
+            bounds = [EQ(time, late)]
+        if var is not None or not is_const(upper, 1):
+            bounds.append(limit)
+        if var is not None and ending and not isinstance(start, IntImm):
+            bounds.append(LE(const(self.last, time.dtype), time))
+        whole = self.last > 1 and not part.background
+        moved = Versions(self.new, step, whole, self.fault)(part.realize)
+        value = plus(self.loop.min, step)
+        realize = renew_definitions(substitute(moved, {self.loop.loop_var: value}))
+        block = realize.block
+        if part.background:
+            block, realize = in_background(realize), realize.replace(predicate=const(1, "bool"))
+        moment = Moment(time, self.loop.extent, ana)
+        waits = [(g.stage, moment.left(part, g, back, self.groups)) for g, back in self.needs[part.order]]
+        predicate = realize.predicate
+        for bound in bounds:
+            predicate = bound if is_const(predicate, 1) else And(predicate, bound)
+        return realize.replace(predicate=predicate, block=waiting(block, waits))
 
-    def _check_order(self, used: Sequence[Mapping[Var, int]]) -> None:
+    def _is_parted(self, buffer: Var) -> bool:
+        """Whether each iteration uses a part of the buffer of its own."""
+        boxes = [r.region for p in self.parts for r in _regions(p) if r.buffer is buffer]
+        return bool(boxes) and any(
+            _moves_on([box[d] for box in boxes], self.loop.loop_var) for d in range(len(boxes[0]))
+        )
+
+    def _check_order(self) -> None:
         """Check that no part overtakes another one that it must wait for."""
         for k, first in enumerate(self.parts):
             for m in range(k + 1, len(self.parts)):
                 second = self.parts[m]
-                for buffer in _conflicts(used[k], used[m]):
-                    if buffer in self.own:
+                for buffer in conflicts(first.used, second.used):
+                    if buffer in self.private:
                         ahead = (second.stage, second.order) < (first.stage, first.order)
                     else:
                         ahead = second.stage != first.stage or second.order < first.order
@@ -208,16 +262,41 @@ class _Pipeline:
                         both_use = f"statements {k} and {m} both use `{buffer.name}`"
                         raise self.fault(f"{both_use}, so one cannot overtake the other")
 
-    def _versions(self, used: Sequence[Mapping[Var, int]]) -> dict[Var, int]:
+    def _versions(self) -> dict[Var, int]:
         """How many copies each buffer of the loop's block needs, of those that need several."""
+        asked = _double_buffers(self.loop.body)
         found = {}
         for buffer in self.own:
-            stages = [p.stage for p, table in zip(self.parts, used) if buffer in table]
-            if stages and max(stages) > min(stages):
-                if _handed_out(self.loop.body, buffer):
-                    raise self.fault(f"`{buffer.name}` needs copies, but its pointer is used")
-                found[buffer] = max(stages) - min(stages) + 1
+            users = [p for p in self.parts if buffer in p.used]
+            stages = [p.stage for p in users]
+            count = max(stages, default=0) - min(stages, default=0) + 1
+            if count == 2 and not any(self._overlap(a, b, buffer) for a in users for b in users):
+                count = 1
+            if buffer in asked:
+                count = max(count, 2)
+            if count > 1:
+                found[buffer] = count
         return found
+
+    def _overlap(self, late: Part, early: Part, buffer: Var) -> bool:
+        """Whether `early` comes to the next iteration's data while `late` still has to do with this one's."""
+        if late.stage != early.stage + 1 or late.order < early.order:
+            return False
+        if not (late.used[buffer] | early.used[buffer]) & WRITE:
+            return False
+        var = self.loop.loop_var
+        ahead = {var: Var(var.name, var.ty)}
+        mine, others = [[r for r in _regions(p) if r.buffer is buffer] for p in (late, early)]
+        return not all(_apart(a.region, substitute(b, ahead).region) for a in mine for b in others)
+
+
+def _double_buffers(body: Stmt) -> set[Var]:
+    """The buffers that a block asks to have two copies of."""
+    found = set()
+    for node in walk(body):
+        if isinstance(node, SBlock) and DOUBLE in node.annotations:
+            found.add(node.writes[int(node.annotations[DOUBLE])].buffer)
+    return found
 
 
 def _own_block(body: Stmt) -> SBlock | None:
@@ -229,61 +308,89 @@ def _own_block(body: Stmt) -> SBlock | None:
     return block if plain and isinstance(block.body, SeqStmt) else None
 
 
-def _conflicts(a: Mapping[Var, int], b: Mapping[Var, int]) -> list[Var]:
-    return [buffer for buffer, mode in a.items() if buffer in b and (mode | b[buffer]) & WRITE]
+def _children(found: list[Stmt], wanted: int, own: list[Var]) -> list[Stmt]:
+    """The statements to pipeline; blocks of several count by what is in them where that fits better."""
+    if len(found) == wanted:
+        return found
+    opened: list[Stmt] = []
+    for child in found:
+        inner = _own_block(child)
+        if inner is None:
+            opened.append(child)
+        else:
+            own += inner.alloc_buffers
+            opened += statements(inner.body)
+    return opened
 
 
-def _versioned(buffer: Var, count: int) -> Any:
-    ty = buffer_type(buffer)
-    like = ty.shape[0].dtype if ty.shape else "int32"
-    return ty.replace(shape=(const(count, like), *ty.shape), strides=())
+def _groups(parts: Sequence[Part]) -> list[Group]:
+    """The statements in the order they run in; neighbours that copy together are one group."""
+    groups: list[Group] = []
+    for part in sorted(parts, key=lambda p: p.order):
+        last = groups[-1] if groups else None
+        if last is not None and part.background and last.background and last.stage == part.stage:
+            if not any(conflicts(part.used, other.used) for other in last.parts):
+                groups[-1] = Group((*last.parts, part))
+                continue
+        groups.append(Group((part,)))
+    return groups
 
 
-def _handed_out(body: Stmt, buffer: Var) -> bool:
-    for node in walk(body):
-        if isinstance(node, Call) and buffer in node.args:
-            return True
-        if isinstance(node, SBlock) and any(m.source.buffer is buffer for m in node.match_buffers):
-            return True
-    return False
+def _realized(stmt: Stmt) -> SBlockRealize:
+    if isinstance(stmt, SBlockRealize) and not stmt.block.iter_vars:
+        return stmt
+    return _block(stmt)
 
 
-def _empty(stmt: Stmt) -> bool:
-    nothing = isinstance(stmt, For) and isinstance(stmt.extent, IntImm) and stmt.extent.value < 1
-    return nothing or (not isinstance(stmt, SeqStmt) and not any(True for _ in _statements(stmt)))
+def _block(body: Stmt) -> SBlockRealize:
+    """The statement in a block that says what it may access, whatever the conditions of blocks inside."""
+    reads, writes = block_access_regions(_Unconditional()(body))
+    return SBlockRealize((), const(1, "bool"), SBlock((), reads, writes, "", body))
 
 
-def _statements(stmt: Node) -> Any:
-    return (n for n in walk(stmt) if isinstance(n, BufferStore | Call | SBlock))
+def _regions(part: Part) -> tuple[BufferRegion, ...]:
+    return (*part.realize.block.reads, *part.realize.block.writes)
 
 
-class _Versions(Rewriter):
-    """Accesses of buffers with several versions go to that of an iteration."""
+def _apart(a: Sequence[Range], b: Sequence[Range]) -> bool:
+    """Whether two regions of a buffer surely have nothing in common."""
+    ana = Analyzer()
+    pairs = [*zip(a, b, strict=True), *zip(b, a, strict=True)]
+    return any(ana.can_prove(LE(plus(x.min, x.extent), y.min)) for x, y in pairs)
 
-    def __init__(self, new: Mapping[Var, Var], step: Expr, ana: Analyzer) -> None:
-        super().__init__()
-        self.new, self.step, self.ana = new, step, ana
 
-    def _version(self, buffer: Var) -> Expr:
-        size = buffer_type(self.new[buffer]).shape[0]
-        assert isinstance(size, IntImm)
-        return self.ana.simplify(FloorMod(self.step, const(size.value, self.step.dtype)))
+def _moves_on(ranges: Sequence[Range], var: Var) -> bool:
+    """Whether the ranges of different values of the variable have nothing in common."""
+    ana = Analyzer()
+    first, second = const(0, var.dtype), const(1, var.dtype)
+    starts = [substitute(r.min, {var: first}) for r in ranges]
+    steps = [
+        ana.simplify(minus(substitute(r.min, {var: second}), s)) for r, s in zip(ranges, starts, strict=True)
+    ]
+    step = steps[0]
+    if not isinstance(step, IntImm) or step.value < 1:
+        return False
+    low, high = 0, 0
+    for r, start in zip(ranges, starts, strict=True):
+        offset, extent = ana.simplify(minus(start, starts[0])), ana.simplify(r.extent)
+        line = plus(start, times(var, step))
+        if not isinstance(offset, IntImm) or not isinstance(extent, IntImm):
+            return False
+        if not ana.can_prove_equal(r.min, line):
+            return False
+        low, high = min(low, offset.value), max(high, offset.value + extent.value)
+    return high - low <= step.value
 
-    def visit_BufferLoad(self, e: BufferLoad) -> Any:
-        if e.buffer not in self.new:
-            return self.visit_fields(e)
-        indices = (self._version(e.buffer), *self.visit_tuple(e.indices))
-        return BufferLoad(self.new[e.buffer], indices, e.span)
 
-    def visit_BufferStore(self, stmt: BufferStore) -> Any:
-        if stmt.buffer not in self.new:
-            return self.visit_fields(stmt)
-        indices = (self._version(stmt.buffer), *self.visit_tuple(stmt.indices))
-        return BufferStore(self.new[stmt.buffer], self.visit(stmt.value), indices, stmt.span)
+class _Unconditional(Rewriter):
+    def visit_SBlockRealize(self, realize: SBlockRealize) -> Any:
+        return realize.replace(predicate=const(1, "bool"))
 
-    def visit_BufferRegion(self, region: BufferRegion) -> Any:
-        if region.buffer not in self.new:
-            return self.visit_fields(region)
-        low = self._version(region.buffer)
-        ranges = [Range(low, const(1, low.dtype)), *self.visit_tuple(region.region)]
-        return BufferRegion(self.new[region.buffer], ranges, region.span)
+
+def _wrapped(steps: Sequence[Stmt]) -> SBlockRealize:
+    """The statements in one block; a block that always runs stays as it is."""
+    if len(steps) == 1:
+        only = steps[0]
+        if isinstance(only, SBlockRealize) and is_const(only.predicate, 1):
+            return only
+    return _block(seq(steps) if steps else Evaluate(const(0, "int32")))

@@ -127,7 +127,8 @@ class _Renormalize(Rewriter):
         return new if quotient is None else LT(quotient, const(1, new.b.dtype))
 
     def _compared(self, e: Expr, limit: int) -> Expr | None:
-        """The quotient of a sum by what it is compared with, if that is simpler."""
+        """The quotient of a sum, or of what has a simpler one, by what it is compared with."""
         if limit < 2 or not e.dtype.is_int or e.dtype.is_vector:
             return None
-        return self._quotient(e, limit)
+        found = self._quotient(e, limit)
+        return FloorDiv(e, const(limit, e.dtype)) if found is None and isinstance(e, Add) else found

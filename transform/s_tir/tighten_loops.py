@@ -10,12 +10,10 @@ from ...ir import (
     GT,
     LE,
     LT,
-    And,
     Expr,
     For,
     ForKind,
     IfThenElse,
-    IntImm,
     Max,
     Min,
     PrimFunc,
@@ -28,7 +26,7 @@ from ...ir import (
 from ...ir.arith import Analyzer
 from ...ir.arith.linear import Linear, rebuild
 from ...ir.visitor import Rewriter, walk
-from ..common import both, cast_to, is_steady
+from ..common import both, cast_to, conjuncts, is_steady
 from ..registry import prim_func_pass
 
 _ENDS_EARLY = (ForKind.SERIAL, ForKind.PARALLEL)
@@ -77,7 +75,7 @@ class _Tighten(Rewriter):
         """The statement without the conditions below it that can be asked around it, and these."""
         if isinstance(stmt, SBlockRealize):
             changed = self.visit_fields(stmt)
-            parts = _parts(changed.predicate)
+            parts = conjuncts(changed.predicate)
             if not parts or not is_steady(changed.predicate):
                 return changed, []
             return changed.replace(predicate=const(True, "bool")), parts
@@ -135,13 +133,6 @@ class _Tighten(Rewriter):
         return self.ana.simplify(Min(extent, count))
 
 
-def _parts(cond: Expr) -> list[Expr]:
-    """The operands of a conjunction; none for a condition that always holds."""
-    if isinstance(cond, IntImm) and cond.value:
-        return []
-    return [*_parts(cond.a), *_parts(cond.b)] if isinstance(cond, And) else [cond]
-
-
 def _guarded(stmt: Stmt, conditions: list[Expr], before: Stmt) -> Stmt:
     """The statement under these conditions, a block carrying them itself; `before` where that is the same."""
     total: Expr | None = None
@@ -152,7 +143,7 @@ def _guarded(stmt: Stmt, conditions: list[Expr], before: Stmt) -> Stmt:
     if not isinstance(stmt, SBlockRealize):
         return IfThenElse(total, stmt)
     assert isinstance(before, SBlockRealize)
-    kept = _parts(before.predicate)
+    kept = conjuncts(before.predicate)
     if stmt.block is before.block and len(kept) == len(conditions) and all(map(is_, kept, conditions)):
         return before
     return stmt.replace(predicate=total)

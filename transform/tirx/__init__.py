@@ -28,11 +28,13 @@ _LATER = (
     "lower_builtin",
     "lower_intrin",
     "narrow_data_type",
+    "narrow_index",
     "packed_api",
     "select_functions",
     "split_host_device",
     "vector_elements",
     "verify_memory",
+    "warp_memory",
 )
 
 

@@ -11,6 +11,11 @@ from ..registry import prim_func_pass
 MEANINGFUL = ("thread_extent", "virtual_thread")
 LATER = ("pragma_auto_unroll_max_step", "pragma_unroll_explicit")
 """What tirx.UnrollLoop reads."""
+FOR_DEVICES = (
+    *("reduce_scope", "fragment_shape", "fragment_layout"),
+    *("async_scope", "async_commit_queue_scope", "async_wait_queue_scope", "async_wait_inflight_count"),
+)
+"""What s_tir.LowerThreadAllreduce, s_tir.InjectPTXAsyncCopy and emitters for devices read."""
 
 
 @prim_func_pass("tirx.RemoveHints")
@@ -33,4 +38,8 @@ def remove_hints(func: PrimFunc) -> PrimFunc:
 
 class _Hints(Rewriter):
     def visit_AttrStmt(self, stmt: AttrStmt) -> Any:
-        return self.visit_fields(stmt) if stmt.attr_key in MEANINGFUL + LATER else self.visit(stmt.body)
+        return (
+            self.visit_fields(stmt)
+            if stmt.attr_key in MEANINGFUL + LATER + FOR_DEVICES
+            else self.visit(stmt.body)
+        )

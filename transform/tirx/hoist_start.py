@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ir import EQ, GT, And, Expr, For, ForKind, IfThenElse, IntImm, PrimFunc, SeqStmt, Stmt, const, seq
+from ...ir import EQ, GT, Expr, For, ForKind, IfThenElse, IntImm, PrimFunc, SeqStmt, Stmt, const, seq
 from ...ir.visitor import Rewriter, substitute
-from ..common import both, is_steady
+from ..common import both, conjuncts, is_steady
 from ..registry import prim_func_pass
 
 
@@ -59,13 +59,9 @@ class _Hoist(Rewriter):
 
 def _without_start(cond: Expr, loop: For) -> list[Expr] | None:
     """The conjunction's other parts; None if being at the start is not one of them."""
-    parts = _parts(cond)
+    parts = conjuncts(cond)
     rest = [p for p in parts if not _is_start(p, loop)]
     return rest if len(rest) < len(parts) else None
-
-
-def _parts(cond: Expr) -> list[Expr]:
-    return [*_parts(cond.a), *_parts(cond.b)] if isinstance(cond, And) else [cond]
 
 
 def _all(parts: list[Expr]) -> Expr:

@@ -44,14 +44,15 @@ _KEY = "tirx.StmtSimplify"
 
 
 @prim_func_pass(_KEY, "tirx.Simplify", "s_tir.StmtSimplify")
-def stmt_simplify(func: PrimFunc) -> PrimFunc:
+def stmt_simplify(func: PrimFunc, spread_casts: bool = True) -> PrimFunc:
     """Expressions are simplified; branches and loops that bounds decide are resolved.
 
     Indices, extents and bindings count as index arithmetic, which does not overflow; everything
     else as data arithmetic, which wraps.  Sizes in the types of parameters are not negative.  The
     setting `tirx.StmtSimplify` has three options: `transitively_prove_inequalities` (the default)
     proves comparisons by chains of known ones, `convert_boolean_to_and_of_ors` brings conditions
-    into that form, and `apply_constraints_to_boolean_branches` is always on.
+    into that form, and `apply_constraints_to_boolean_branches` is always on.  Without `spread_casts`
+    sums that are converted to a wider type stay together, which suits machines with narrow registers.
 
     before:
         @T.prim_func
@@ -66,13 +67,14 @@ def stmt_simplify(func: PrimFunc) -> PrimFunc:
             for i, j in T.grid(4, 4):
                 A[i * 4 + j] = j
     """
-    return _Simplify()(func)
+    return _Simplify(spread_casts)(func)
 
 
 class _Simplify(Rewriter):
-    def __init__(self) -> None:
+    def __init__(self, spread_casts: bool) -> None:
         super().__init__()
         self.ana = Analyzer(strict=True)
+        self.ana.spread_casts = spread_casts
         context = PassContext.current()
         self.ana.chained = context.option(_KEY, "transitively_prove_inequalities")
         self.clauses: bool = context.option(_KEY, "convert_boolean_to_and_of_ors")

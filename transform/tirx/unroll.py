@@ -17,7 +17,7 @@ _KEY = "tirx.UnrollLoop"
 
 
 @prim_func_pass(_KEY)
-def unroll_loop(func: PrimFunc) -> PrimFunc:
+def unroll_loop(func: PrimFunc, explicit: bool = True) -> PrimFunc:
     """Loops of kind unrolled are replaced by one copy of the body an iteration.
 
     One becomes a serial loop where its extent is not constant, and where it is left or continued early
@@ -25,7 +25,8 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
     setting `tirx.UnrollLoop` raises PassError.  The other options unroll serial loops as well:
     `auto_max_extent` those of few iterations, `auto_max_step` those that make few stores in all,
     `unroll_local_access` those that walk through local memory; `auto_max_depth` limits how many of
-    such loops may stand in each other.  Without `explicit_unroll` they are only marked as unrolled.
+    such loops may stand in each other.  Without `explicit_unroll`, or `explicit`, they are only marked as
+    unrolled.
     The attributes `pragma_auto_unroll_max_step` and `pragma_unroll_explicit` set the options of
     their names for a part of a program.
 
@@ -41,15 +42,15 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
             A[T.Add(0, 1)] = 0
             A[T.Add(1, 1)] = 1
     """
-    return _Unroll()(func)
+    return _Unroll(explicit)(func)
 
 
 class _Unroll(Rewriter):
-    def __init__(self) -> None:
+    def __init__(self, explicit: bool) -> None:
         super().__init__()
         context = PassContext.current()
         self.max_nodes: int = context.option(_KEY, "max_nodes")
-        self.explicit: bool = context.option(_KEY, "explicit_unroll")
+        self.explicit: bool = explicit and context.option(_KEY, "explicit_unroll")
         self.auto_steps: int = context.option(_KEY, "auto_max_step")
         self.auto_depth: int = context.option(_KEY, "auto_max_depth")
         self.auto_extent: int = context.option(_KEY, "auto_max_extent")

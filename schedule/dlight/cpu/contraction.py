@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ....ir import Add, BufferLoad, BufferStore, Cast, Expr, Mul, Var, structural_equal
+from ....ir import Add, BufferLoad, BufferStore, Cast, Expr, IntImm, Mul, Var, structural_equal
 from ..program import Facts, uses
 
 
@@ -28,31 +29,42 @@ class Contraction(NamedTuple):
         return Contraction(self.right, self.left, self.batch, self.column, self.row, self.depth)
 
 
-def contraction(found: Facts) -> Contraction | None:
-    """A product of matrices: both operands indexed by axes alone; `right` has the result's last axis."""
-    made = _products(found)
-    if made is None or not all(isinstance(i, Var) for i in (*made.left.indices, *made.right.indices)):
+def contraction(found: Facts, numbers: bool = False) -> Contraction | None:
+    """A product of matrices: both operands indexed by axes alone; `right` has the result's last axis.
+
+    With `numbers`, indices may be constants as well.
+    """
+    made = _products(found, numbers)
+    if made is None or not _are_axes((*made.left.indices, *made.right.indices), numbers):
         return None
     store = found.store
     assert store is not None
-    last = next((i for i in reversed(store.indices) if found.size(i) != 1), store.indices[-1])  # type: ignore[arg-type]
+    axes = [i for i in store.indices if isinstance(i, Var)]
+    last = next((i for i in reversed(axes) if found.size(i) != 1), axes[-1] if axes else None)
     if last in made.row:
         made = made.exchanged()
     return made if last in made.column else None
 
 
-def window(found: Facts) -> Contraction | None:
-    """A convolution: `right` is the kernel, indexed by axes alone, `left` what it moves over."""
-    made = _products(found)
+def window(found: Facts, numbers: bool = False) -> Contraction | None:
+    """A convolution: `right` is the kernel, indexed by axes alone, `left` what it moves over.
+
+    With `numbers`, indices may be constants as well.
+    """
+    made = _products(found, numbers)
     if made is None:
         return None
-    if all(isinstance(i, Var) for i in made.left.indices):
+    if _are_axes(made.left.indices, numbers):
         made = made.exchanged()
-    plain = all(isinstance(i, Var) for i in made.right.indices)
-    return made if plain and not all(isinstance(i, Var) for i in made.left.indices) else None
+    plain = _are_axes(made.right.indices, numbers)
+    return made if plain and not _are_axes(made.left.indices, numbers) else None
 
 
-def _products(found: Facts) -> Contraction | None:
+def _are_axes(indices: Sequence[Expr], numbers: bool) -> bool:
+    return all(isinstance(i, Var) or (numbers and isinstance(i, IntImm)) for i in indices)
+
+
+def _products(found: Facts, numbers: bool) -> Contraction | None:
     """The block as a sum of products of two arrays; None for other blocks."""
     store = found.store
     if store is None or not found.is_reduction or not isinstance(store.value, Add) or not store.indices:
@@ -62,7 +74,7 @@ def _products(found: Facts) -> Contraction | None:
     if not _is_own(own, store) or not isinstance(term, Mul):
         return None
     a, b = _operand(term.a), _operand(term.b)
-    if a is None or b is None or a.buffer is b.buffer or not all(isinstance(i, Var) for i in store.indices):
+    if a is None or b is None or a.buffer is b.buffer or not _are_axes(store.indices, numbers):
         return None
     axes = [v.var for v in found.block.iter_vars]
     places = [store.indices, a.indices, b.indices]

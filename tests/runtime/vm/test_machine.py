@@ -362,7 +362,7 @@ def test_a_module_without_graph_functions_is_refused():
 
     with pytest.raises(ArgumentTypeError, match="no graph functions"):
         VirtualMachine(Module("llvm", {}))
-    with pytest.raises(NotImplementedError, match="cuda"):
+    with pytest.raises(ArgumentValueError, match="built for `cpu`; a virtual machine on `cuda:0`"):
         VirtualMachine(parse_bytecode("@main() registers 1:\n  ret %0"), "cuda")
     with pytest.raises(ArgumentValueError, match="memory_cfg"):
         VirtualMachine(parse_bytecode("@main() registers 1:\n  ret %0"), memory_cfg="other")

@@ -10,6 +10,7 @@ from .....te import Tensor, elementwise
 from ..missing import missing
 from . import pooling
 from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
+from .softmax import fast_softmax, log_softmax, softmax
 
 
 def relu(x: Tensor) -> Any:
@@ -32,11 +33,14 @@ __all__ = [
     "adaptive_pool",
     "adaptive_pool1d",
     "adaptive_pool3d",
+    "fast_softmax",
     "global_pool",
     "leaky_relu",
+    "log_softmax",
     "pool1d",
     "pool2d",
     "pool3d",
     "pooling",
     "relu",
+    "softmax",
 ]

@@ -1,0 +1,1 @@
+"""Building for devices: host functions that launch kernels."""
