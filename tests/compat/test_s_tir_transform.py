@@ -59,4 +59,4 @@ def test_options_go_by_position_and_flags_have_the_peers_numbers(transform):
 
 def test_a_pass_for_devices_says_when_it_comes(transform):
     with pytest.raises(AttributeError, match="comes with the targets that need it"):
-        transform.ThreadSync
+        transform.LowerAsyncDMA
