@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .text import Term, Unit
 
 
-class Dialect:
+class Dialect(ABC):
     """One language for one target.
 
     Formats below 32 bits that the language does not have are *carried*: a value is a `float` that the format
@@ -63,9 +64,9 @@ class Dialect:
         self.target = target
         self.native = self.native_floats()
 
+    @abstractmethod
     def native_floats(self) -> frozenset[str]:
         """The formats below 32 bits that the language computes with."""
-        raise NotImplementedError
 
     def carried(self, dtype: DType) -> bool:
         """Whether a value of this format is carried in a `float`."""
@@ -95,53 +96,53 @@ class Dialect:
 
     # Spellings
 
+    @abstractmethod
     def pointer(self, cell: str, scope: str, const: bool = False) -> str:
         """The type of a pointer to cells in memory of a scope."""
-        raise NotImplementedError
 
     def near(self, scope: str) -> str:
         """How the name of a helper ends that takes a pointer of a scope, where pointers differ by scope."""
         return ""
 
+    @abstractmethod
     def shared(self, declaration: str) -> str:
         """The declaration of an array in shared memory."""
-        raise NotImplementedError
 
     def local(self, declaration: str, size: int) -> str:
         """The declaration of an array in a thread's own memory, of cells of so many bytes."""
         return declaration
 
+    @abstractmethod
     def bounds(self, threads: int | None, shape: tuple[int, int, int] | None) -> str:
         """What stands before a kernel's name to say how many threads a block has at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def math(self, unit: Unit, name: str, bits: int) -> str:
         """The name of a mathematical function of floats of 32 or 64 bits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def small_constant(self, dtype: DType, value: float) -> str:
         """A constant of a format below 32 bits that the language has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def vector(self, unit: Unit, dtype: DType, lanes: int) -> str:
         """The type of a vector of cells, at most `widest` bytes, a power of two of lanes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def lane(self, dtype: DType, lanes: int, k: int) -> str:
         """How a field of such a vector is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, m: Emitter, dtype: DType, lanes: int, address: Term, scope: str) -> str:
         """The expression for the cells from an address on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def store(self, m: Emitter, dtype: DType, address: Term, scope: str, cells: list[str]) -> str:
         """The statement that stores cells from an address on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bits_to_float(self, unit: Unit, dtype: DType) -> tuple[str, str]:
         """The functions from the bits of a float type to the float, and back."""
-        raise NotImplementedError
 
     def half_conversions(self) -> tuple[list[str], list[str]] | None:
         """The bodies of functions of `x` from the bits of a float16 to float and back; None: by integers."""
@@ -155,33 +156,33 @@ class Dialect:
         """The lines that stand before a loop with barriers that is inside of no other loop."""
         return []
 
+    @abstractmethod
     def fail(self, m: Emitter, message: str) -> None:
         """End the thread with a message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def count_bits(self, leading_zeros: bool, bits: int) -> str:
         """The function that counts the one bits, or the leading zeros, of a word of 32 or 64 bits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def atomic_add(self, m: Statements, dtype: DType, place: Term, value: Term) -> Term | None:
         """The expression that adds to a cell; its value is the one before. None: the language has none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def atomic_cas(self, m: Statements, dtype: DType, place: Term, old: Term, new: Term) -> Term | None:
         """The expression that swaps a cell that has the old value; otherwise as `atomic_add`."""
-        raise NotImplementedError
 
     def shuffle(self, way: str, mask: Term, value: Term, lane: Term, width: Term) -> Term:
-        """A shuffle of 32 or 64 bits; `way` is empty, `up`, `down` or `xor`."""
-        raise NotImplementedError
+        """A shuffle of 32 or 64 bits, for rules of CUDA; `way` is empty, `up`, `down` or `xor`."""
+        raise AssertionError(f"{self.name} has other rules for shuffles")
 
     def find_scope(self, scope: str) -> Any:
         """What emits an allocation in a scope that only this language has; None for other scopes."""
         return None
 
+    @abstractmethod
     def check_division(self, unit: Unit, dtype: DType) -> list[str]:
         """The lines with which a division of `a` by `b` begins."""
-        raise NotImplementedError
 
     def find_rule(self, name: str) -> Any:
         """The rule of this language for an operator, by its name without the namespace; None without one."""

@@ -172,7 +172,7 @@ def test_graphs_show_everything() -> None:
     )
     packed = ("relax.call_pure_packed", "relax.call_inplace_packed", "relax.to_vdevice", "relax.print")
     assert {name for name in (*kernels, *packed) if not count.ops[name]} == set()
-    assert len([name for name in count.ops if name.startswith("relax.")]) > 50
+    assert len([name for name in count.ops if name.startswith("relax.")]) > 40
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from .....te import Tensor, elementwise
 from ..missing import missing
 from . import pooling
 from .pooling import adaptive_pool, adaptive_pool1d, adaptive_pool3d, global_pool, pool1d, pool2d, pool3d
-from .softmax import fast_softmax, log_softmax, softmax
+from .softmaxes import fast_softmax, log_softmax, softmax
 
 
 def relu(x: Tensor) -> Any:
