@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Diagnostic, UnsupportedError
 from ..ir import (
     EQ,
     GE,
@@ -74,6 +75,10 @@ _OPERATORS: dict[type[Expr], Any] = {
 }
 Env = dict[Var, Any]
 Step = Generator[tuple[Any, ...], Any, None]
+
+
+def _unknown(name: str) -> UnsupportedError:
+    return UnsupportedError(Diagnostic("unsupported", f"running a block in phases does not know `{name}`"))
 
 
 class Race(AssertionError):
@@ -185,7 +190,7 @@ class Block:
         elif isinstance(stmt, Evaluate):
             yield from self._value(stmt.value, env, me, stmt)
         else:
-            raise NotImplementedError(type(stmt).__name__)
+            raise _unknown(type(stmt).__name__)
 
     def _allocate(self, stmt: AllocBuffer, env: Env) -> None:
         ty: Any = stmt.buffer.ty
@@ -240,7 +245,7 @@ class Block:
             return self._touch(e.buffer, index, env, me, write=False)[index]
         if isinstance(e, Call):
             return (yield from self._call(e, env, me, stmt))
-        raise NotImplementedError(type(e).__name__)
+        raise _unknown(type(e).__name__)
 
     def _masked(self, e: Call, env: Env, me: int, *, write: bool) -> Generator[tuple[Any, ...], Any, Any]:
         """A load or store of those lanes for which the mask holds."""
@@ -274,7 +279,7 @@ class Block:
             lane = yield from self._value(e.args[2], env, me)
             width = e.args[3].value  # type: ignore[attr-defined]
             return (yield ("shuffle", id(e), name.removeprefix("tirx.tvm_warp_shuffle"), value, lane, width))
-        raise NotImplementedError(name)
+        raise _unknown(name)
 
 
 def barriers_of(func: PrimFunc) -> Iterator[Stmt]:
